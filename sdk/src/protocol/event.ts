@@ -1,0 +1,347 @@
+import * as z from "zod";
+import {
+  ApprovalDecision,
+  ApprovalRequest,
+  OverlayRule,
+  PermissionRule,
+  UserDecision,
+} from "./approval.ts";
+import {
+  ModelErrorSummary,
+  ModelSelection,
+  ModelTurn,
+  ResolvedModel,
+  ToolCallError,
+  ToolOutcome,
+  ToolPresentation,
+  ToolResult,
+  Usage,
+} from "./message.ts";
+import {
+  AgentId,
+  ApprovalId,
+  AttemptId,
+  boundedText,
+  ClientKey,
+  Count,
+  controlFreeText,
+  Digest,
+  Revision,
+  RunId,
+  SessionId,
+  Timestamp,
+  ToolCallId,
+} from "./scalars.ts";
+import { OutputDeclaration } from "./tool.ts";
+
+const Seq = z.int().min(1);
+const nonblank = z.string().refine((text) => text.trim() !== "", { error: "must not be blank" });
+
+/** Where a session comes from; trees are known from this alone (S-011). */
+export const SessionOrigin = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("root") }),
+  z.object({
+    type: z.literal("delegated"),
+    root_session_id: SessionId,
+    parent_session_id: SessionId,
+    parent_run_id: RunId,
+    parent_tool_call_id: ToolCallId,
+    invocation_id: boundedText(1, 128),
+    depth: z.int().min(1),
+  }),
+]);
+export type SessionOrigin = z.infer<typeof SessionOrigin>;
+
+export const RunSelection = z.object({ agent: AgentId, model: ModelSelection });
+export type RunSelection = z.infer<typeof RunSelection>;
+
+/** The seven revisions a run was admitted with (S 0.3). */
+export const Revisions = z.object({
+  runtime_revision: Revision,
+  catalog_revision: Revision,
+  provider_state_revision: Revision,
+  model_revision: Revision,
+  agent_revision: Revision,
+  recipe_registry_revision: Revision,
+  manifest_revision: Revision,
+});
+export type Revisions = z.infer<typeof Revisions>;
+
+/** An agent as it was when the session or run began; schema 6 (S 0.3). */
+export const AgentSnapshot = z.object({
+  agent: AgentId,
+  schema: z.literal(6),
+  mode: z.enum(["primary", "subagent", "all", "internal"]),
+  description: boundedText(1, 512),
+  document_source: z.enum(["built_in", "user", "workspace"]),
+  document_fingerprint: Digest,
+  composed_prompt: boundedText(1, 128 * 1024),
+  prompt_fingerprint: Digest,
+  max_output_tokens: Count,
+  permissions: z.array(PermissionRule).max(256),
+  fallback_chain: z.array(ModelSelection).min(1).max(256),
+  selected_suffix_start: Count,
+});
+export type AgentSnapshot = z.infer<typeof AgentSnapshot>;
+
+export const TitleChange = z.discriminatedUnion("kind", [
+  z.object({
+    kind: z.literal("user_set"),
+    title: controlFreeText(1, 512),
+    client_rename_id: ClientKey,
+  }),
+  z.object({ kind: z.literal("user_clear"), client_rename_id: ClientKey }),
+  z.object({ kind: z.literal("user_reset"), client_rename_id: ClientKey }),
+  z.object({ kind: z.literal("fallback_set"), title: controlFreeText(1, 512) }),
+]);
+export type TitleChange = z.infer<typeof TitleChange>;
+
+/** Which part of which committed turn a tool call answers. */
+export const ToolCallOwner = z.object({
+  model_turn_seq: Seq,
+  content_index: Count,
+  model_call_id: boundedText(1, 512),
+  provider_item_id: boundedText(1, 512).nullable(),
+});
+export type ToolCallOwner = z.infer<typeof ToolCallOwner>;
+
+export const RunError = z.object({
+  code: boundedText(1, 128),
+  message: boundedText(1, 4096),
+  model_error: ModelErrorSummary.nullable(),
+});
+export type RunError = z.infer<typeof RunError>;
+
+export const ReplayDisposition = z.enum([
+  "replayed",
+  "no_artifact",
+  "discarded_foreign_adapter",
+  "discarded_foreign_model_selection",
+  "discarded_foreign_variant",
+  "discarded_invalid_payload",
+  "reconstructed_normalized_history",
+]);
+
+function payload<T extends string, S extends z.ZodRawShape>(type: T, shape: S) {
+  return z.object({ type: z.literal(type), ...shape });
+}
+
+/**
+ * Every event type that can be written, one schema each (S 2.3). Adding a type or an optional field is the only
+ * way this list changes (S-060).
+ */
+export const EVENT_PAYLOADS = {
+  session_created: payload("session_created", {
+    origin: SessionOrigin,
+    cwd_identity: boundedText(1, 4096),
+    creation_selection: RunSelection,
+    creation_agent: AgentSnapshot,
+    ...Revisions.shape,
+    short_id: boundedText(1, 64).optional(),
+    engine_version: boundedText(1, 64).optional(),
+  }),
+  session_permission_overlay_set: payload("session_permission_overlay_set", {
+    overlay: z.object({ rules: z.array(OverlayRule).max(256) }),
+  }),
+  session_title_committed: payload("session_title_committed", {
+    change: TitleChange,
+    input_through_seq: Count,
+  }),
+  agent_md_loaded: payload("agent_md_loaded", {
+    entries: z
+      .array(
+        z.object({
+          source: z.enum(["user", "workspace"]),
+          content: z.string(),
+          truncated: z.boolean(),
+          original_bytes: Count,
+        }),
+      )
+      .min(1)
+      .max(2),
+  }),
+  user_input_admitted: payload("user_input_admitted", { input: nonblank }),
+  user_input_submitted: payload("user_input_submitted", { input: nonblank }),
+  user_input_applied: payload("user_input_applied", { user_input_seq: Seq }),
+  user_input_recalled: payload("user_input_recalled", { user_input_seq: Seq, input: z.string() }),
+  run_started: payload("run_started", {
+    client_run_id: ClientKey,
+    selection: RunSelection,
+    agent: AgentSnapshot,
+    ...Revisions.shape,
+    selected_suffix: z.array(ResolvedModel).min(1).max(256),
+    input_through_seq: Count,
+    /** Digest of input and selection, for idempotency after a restart (S-122). */
+    request_digest: Digest,
+  }),
+  run_completed: payload("run_completed", { final_text: z.string().nullable() }),
+  run_failed: payload("run_failed", { error: RunError }),
+  run_cancelled: payload("run_cancelled", { reason: boundedText(1, 256).nullable() }),
+  run_interrupted: payload("run_interrupted", { reason: boundedText(1, 256).nullable() }),
+  model_attempt_started: payload("model_attempt_started", {
+    attempt_id: AttemptId,
+    attempt_ordinal: z.int().min(1),
+    fallback_index: Count,
+    retry_ordinal: Count,
+    resolved_model: ModelSelection,
+    prompt_fingerprint: Digest,
+  }),
+  model_request_prepared: payload("model_request_prepared", {
+    attempt_id: AttemptId,
+    prompt_fingerprint: Digest,
+  }),
+  model_replay_evaluated: payload("model_replay_evaluated", {
+    attempt_id: AttemptId,
+    ordered_decisions: z
+      .array(z.object({ history_index: Count, disposition: ReplayDisposition }))
+      .max(4096),
+  }),
+  text_delta: payload("text_delta", { attempt_id: AttemptId, text: z.string() }),
+  reasoning_delta: payload("reasoning_delta", { attempt_id: AttemptId, text: z.string() }),
+  attempt_abandoned: payload("attempt_abandoned", {
+    attempt_id: AttemptId,
+    error: ModelErrorSummary.nullable(),
+  }),
+  model_turn_committed: payload("model_turn_committed", {
+    attempt_id: AttemptId,
+    model_turn_seq: Seq,
+    resolved_model: ModelSelection,
+    input_through_seq: Count,
+    turn: ModelTurn,
+    warnings: z.array(boundedText(1, 1024)).max(256),
+  }),
+  model_usage_recorded: payload("model_usage_recorded", {
+    model_turn_seq: Seq,
+    agent_id: AgentId,
+    resolved_model: ModelSelection,
+    usage: Usage,
+    /** Integer pico-dollars as a decimal string would lose no digit; null = unpriced. */
+    estimated_cost_pico_usd: Count.nullable(),
+  }),
+  model_fallback: payload("model_fallback", {
+    from: ModelSelection,
+    to: ModelSelection,
+    from_fallback_index: Count,
+    to_fallback_index: z.int().min(1),
+    attempts_on_from: z.int().min(1),
+    error: ModelErrorSummary,
+  }),
+  tool_call_started: payload("tool_call_started", {
+    tool_call_id: ToolCallId,
+    owner: ToolCallOwner,
+    tool: boundedText(1, 512),
+    presentation: ToolPresentation,
+    operation_fingerprint: Digest,
+    output: OutputDeclaration,
+  }),
+  tool_call_progress: payload("tool_call_progress", {
+    tool_call_id: ToolCallId,
+    message: boundedText(0, 4096),
+    display: boundedText(0, 4096).optional(),
+  }),
+  tool_stdin_submitted: payload("tool_stdin_submitted", {
+    tool_call_id: ToolCallId,
+    byte_count: Count,
+  }),
+  tool_call_terminated: payload("tool_call_terminated", {
+    tool_call_id: ToolCallId,
+    owner: ToolCallOwner,
+    outcome: ToolOutcome,
+    result: ToolResult.nullable(),
+    error: ToolCallError.nullable(),
+  }),
+  approval_requested: payload("approval_requested", { request: ApprovalRequest }),
+  approval_doom_loop_detected: payload("approval_doom_loop_detected", {
+    approval_id: ApprovalId,
+    operation_fingerprint: Digest,
+    repetitions: z.int().min(4),
+  }),
+  approval_evaluated: payload("approval_evaluated", {
+    approval_id: ApprovalId,
+    decision: ApprovalDecision,
+  }),
+  approval_escalated: payload("approval_escalated", {
+    approval_id: ApprovalId,
+    reason_code: z.literal("escalated"),
+  }),
+  approval_user_decision_recorded: payload("approval_user_decision_recorded", {
+    approval_id: ApprovalId,
+    client_response_id: ClientKey,
+    decision: UserDecision,
+    feedback: boundedText(1, 4096).nullable(),
+  }),
+  approval_finalized: payload("approval_finalized", {
+    approval_id: ApprovalId,
+    decision: ApprovalDecision,
+  }),
+  approval_cancelled: payload("approval_cancelled", {
+    approval_id: ApprovalId,
+    reason_code: z.enum([
+      "user_cancelled",
+      "request_cancelled",
+      "approval_expired",
+      "operation_changed",
+      "prepared_capability_lost",
+    ]),
+  }),
+  plugin_diagnostic: payload("plugin_diagnostic", {
+    plugin: boundedText(1, 128),
+    kind: boundedText(1, 64),
+    message: boundedText(1, 1024),
+    count: z.int().min(1),
+  }),
+} as const;
+
+export type EventType = keyof typeof EVENT_PAYLOADS;
+export type EventPayload = { [T in EventType]: z.infer<(typeof EVENT_PAYLOADS)[T]> }[EventType];
+export type EventPayloadOf<T extends EventType> = Extract<EventPayload, { type: T }>;
+
+/** Coalesced, published without waiting for a sync (S 2.4). Every other type is commit class. */
+export const STREAM_EVENTS: ReadonlySet<string> = new Set<EventType>([
+  "text_delta",
+  "reasoning_delta",
+  "tool_call_progress",
+]);
+
+/** May be written outside a run; `session_created` and overlays must be (S 2.2). */
+export const RUNLESS_EVENTS: Readonly<Record<"must" | "may", ReadonlySet<string>>> = {
+  must: new Set<EventType>([
+    "session_created",
+    "session_permission_overlay_set",
+    "plugin_diagnostic",
+  ]),
+  may: new Set<EventType>([
+    "user_input_admitted",
+    "user_input_recalled",
+    "session_title_committed",
+  ]),
+};
+
+/** One line of `events.jsonl` (S 2.1), with the payload still to be judged by its type. */
+export const EventEnvelope = z.strictObject({
+  engine_version: boundedText(1, 64).optional(),
+  origin: boundedText(1, 128).optional(),
+  session_id: SessionId,
+  run_id: RunId.nullable(),
+  seq: Seq,
+  timestamp: Timestamp,
+  payload: z.looseObject({ type: z.string() }),
+});
+export type EventEnvelope = z.infer<typeof EventEnvelope>;
+
+/** An event as it stands in the log. */
+export interface StoredEvent<P extends EventPayload = EventPayload> {
+  readonly session_id: SessionId;
+  readonly run_id: RunId | null;
+  readonly seq: number;
+  readonly timestamp: string;
+  readonly payload: P;
+}
+
+/** Why a line of a log was left out of the fold (S 2.5). */
+export const SkippedEvent = z.object({
+  seq: Seq.optional(),
+  line: z.int().min(1).optional(),
+  reason: boundedText(1, 1024),
+});
+export type SkippedEvent = z.infer<typeof SkippedEvent>;

@@ -1,0 +1,186 @@
+import * as z from "zod";
+import { Capabilities, HostGrant, Semver, TrustTier } from "./manifest.ts";
+import { Empty, fromPlugin, notification, request, toPlugin } from "./method.ts";
+import {
+  boundedText,
+  ContextId,
+  Count,
+  controlFreeText,
+  Digest,
+  JsonObject,
+  PluginName,
+  Revision,
+  RunId,
+  SessionId,
+  StreamName,
+  ToolCallId,
+  ToolName,
+} from "./scalars.ts";
+import {
+  PermissionAction,
+  ResourceBoundary,
+  ResourceLifetime,
+  ResourceSource,
+  ToolDeclaration,
+} from "./tool.ts";
+
+/** First frame of every connection; nothing else is sent until it is answered (E-022…E-024). */
+export const PluginInitialize = request(
+  "plugin/initialize",
+  toPlugin({
+    protocol_version: z.string(),
+    engine_version: z.string(),
+    plugin: z.object({
+      name: PluginName,
+      tier: TrustTier,
+      /** Null without a manifest. */
+      manifest_digest: Revision.nullable(),
+    }),
+    capabilities: z.object({
+      ping: z.boolean(),
+      shutdown: z.boolean(),
+      tools: z.boolean(),
+      event_streaming: z.boolean(),
+      event_publishing: z.boolean(),
+      interception: z.boolean(),
+      prepare: z.boolean(),
+      progress: z.boolean(),
+      dynamic_tools: z.boolean(),
+      /** Host grants in force, after tier and user grants. */
+      services: z.array(HostGrant),
+    }),
+    config: JsonObject,
+    paths: z.object({ workspace: z.string(), data: z.string(), scratch: z.string() }),
+    limits: z.object({ frame_bytes: Count, progress_window_bytes: Count }),
+  }),
+  fromPlugin({
+    protocol_version: z.string(),
+    name: z.string(),
+    version: Semver,
+    /** Absent: as in the manifest (E-035). */
+    capabilities: Capabilities.optional(),
+    tools: z.array(ToolDeclaration).max(128).optional(),
+    manifest_digest: Revision.nullish(),
+  }),
+);
+
+export const PluginPing = request("plugin/ping", toPlugin({}), fromPlugin({}));
+/** Finish or drop work and exit before the grace period ends (E-026). */
+export const PluginShutdown = notification("plugin/shutdown", toPlugin({}));
+
+const invocation = {
+  tool: ToolName,
+  session_id: SessionId,
+  run_id: RunId,
+  context_id: ContextId,
+  invocation_id: ToolCallId,
+  arguments: JsonObject,
+  cwd: z.string(),
+  workspace_root: z.string(),
+};
+
+/** A resource that a dynamic preparation claims (E-082). */
+export const PreparedResource = z.strictObject({
+  action: PermissionAction,
+  /** Null: a name-only check. */
+  label: controlFreeText(1, 4096).nullable(),
+  lifetime: ResourceLifetime.optional(),
+  boundary: ResourceBoundary.optional(),
+  source: ResourceSource.optional(),
+});
+export type PreparedResource = z.infer<typeof PreparedResource>;
+
+/** Looks at the world before a call, without any effect on it; answers within 5 s (E-082…E-086). */
+export const ToolsPrepare = request(
+  "plugin/tools/prepare",
+  toPlugin(invocation),
+  fromPlugin({
+    resources: z.array(PreparedResource).min(1).max(64),
+    /** Normalized arguments; they replace the originals for identity and call. */
+    arguments: JsonObject.optional(),
+    /** `file:` and `path:` keys exclude each other over all plugins, any other key within this plugin (T 1.7). */
+    serialize: z.array(boundedText(1, 512)).max(4).optional(),
+    /** Opaque; good for one call. */
+    prepared: boundedText(1, 8192).optional(),
+    title: controlFreeText(1, 1024).optional(),
+    primary_argument: controlFreeText(0, 1024).optional(),
+    /** Shown with an approval only; untrusted text. */
+    detail: boundedText(0, 64 * 1024).optional(),
+  }),
+);
+export const ToolsRevalidate = request(
+  "plugin/tools/revalidate",
+  toPlugin({ invocation_id: ToolCallId, prepared: z.string() }),
+  fromPlugin({}),
+);
+export const ToolsDiscard = notification(
+  "plugin/tools/discard",
+  toPlugin({ prepared: z.array(z.string()) }),
+);
+
+/** One answer of a tool: exactly one of `content`, `outputs`, `streamed` (E-092). */
+export const ToolCallResult = fromPlugin({
+  content: z.string().optional(),
+  outputs: z
+    .array(z.strictObject({ stream: StreamName, text: z.string() }))
+    .max(8)
+    .optional(),
+  streamed: z.literal(true).optional(),
+  is_error: z.boolean().optional(),
+  failed: z.boolean().optional(),
+  title: boundedText(0, 1024).optional(),
+  display: z.string().optional(),
+  metadata: JsonObject.optional(),
+  attachments: z
+    .array(
+      z.strictObject({
+        artifact: z.string().optional(),
+        scratch: z.string().optional(),
+        mime: z.string().optional(),
+        filename: controlFreeText(1, 512).optional(),
+      }),
+    )
+    .max(256)
+    .optional(),
+}).refine(
+  (result) =>
+    [result.content, result.outputs, result.streamed].filter((v) => v !== undefined).length === 1,
+  { error: "expected exactly one of content, outputs, streamed" },
+);
+export type ToolCallResult = z.infer<typeof ToolCallResult>;
+
+/** Runs one call; its first act is to check that what was prepared still holds (E-090, E-091). */
+export const ToolsCall = request(
+  "plugin/tools/call",
+  toPlugin({
+    ...invocation,
+    /** First label of the first resource; null for a name-only check. */
+    resource: z.string().nullable(),
+    prepared: z.string().nullable(),
+    /** True: `plugin/tools/stdin` may follow. */
+    stdin: z.boolean(),
+    limits: z.object({ max_lines: Count, max_bytes: Count }),
+  }),
+  ToolCallResult,
+);
+
+/** Cumulative text bytes of one call that are captured (E-103). */
+export const ToolsProgressAck = notification(
+  "plugin/tools/progress_ack",
+  toPlugin({ invocation_id: ToolCallId, bytes: Count }),
+);
+
+/** Feeds a call's standard input; after `eof` or exit `accepted` is false (E-106). */
+export const ToolsStdin = request(
+  "plugin/tools/stdin",
+  toPlugin({ invocation_id: ToolCallId, data: z.string().optional(), eof: z.boolean() }),
+  fromPlugin({ accepted: z.boolean() }),
+);
+
+/** Channel `$host` of a shared host process: check and load a plugin's entry (E-014). */
+export const ProcessAttach = request(
+  "process/attach",
+  toPlugin({ plugin: PluginName, entry: z.string(), sha256: Digest.nullable() }),
+  Empty,
+);
+export const ProcessDetach = request("process/detach", toPlugin({ plugin: PluginName }), Empty);
