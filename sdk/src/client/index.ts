@@ -1,1 +1,1 @@
-export {};
+export { CookieClient, type SessionNews, type SubscribeOptions } from "./cookie-client.ts";

@@ -1,0 +1,39 @@
+import type { PermissionAction } from "@cookie-agent/sdk/protocol";
+import { ExitCode, ExitError } from "../exit-code.ts";
+
+export interface AllowRule {
+  readonly action: PermissionAction;
+  readonly resource: string;
+}
+
+const BARE_ACTIONS: readonly PermissionAction[] = [
+  "read",
+  "write",
+  "bash",
+  "delegate",
+  "mcp",
+  "plugin",
+];
+
+/** `--allowed-tools` as overlay rules: repeatable, with commas; anything it does not know is a usage error (C 7.3). */
+export function parseAllowedTools(values: readonly string[]): AllowRule[] {
+  return values
+    .flatMap((value) => value.split(","))
+    .map((value) => value.trim())
+    .filter((value) => value !== "")
+    .map(parseOne);
+}
+
+function parseOne(value: string): AllowRule {
+  const action = BARE_ACTIONS.find((known) => known === value);
+  if (action !== undefined) return { action, resource: "*" };
+  const plugin = /^plugin:([a-z][a-z0-9_]*)$/.exec(value)?.[1];
+  if (plugin !== undefined) return { action: "plugin", resource: `${plugin} *` };
+  const skill = /^skill:([a-z0-9]+(?:-[a-z0-9]+)*)$/.exec(value)?.[1];
+  if (skill !== undefined) return { action: "skill", resource: skill };
+  throw new ExitError(
+    ExitCode.usage,
+    "usage",
+    `--allowed-tools does not know "${value}"; it takes ${BARE_ACTIONS.join(", ")}, plugin:<name> and skill:<name>`,
+  );
+}

@@ -1,0 +1,217 @@
+import { randomUUID } from "node:crypto";
+import type { CookieClient, SessionNews } from "@cookie-agent/sdk/client";
+import {
+  type EventPayload,
+  isCookieError,
+  RunCancel,
+  type RunId,
+  type RunSelection,
+  RunStart,
+  type SessionId,
+} from "@cookie-agent/sdk/protocol";
+import { ExitCode, ExitError } from "../exit-code.ts";
+import { UsageRollup } from "./usage-rollup.ts";
+
+export type EventEnvelope = Extract<SessionNews, { type: "event" }>["event"];
+
+export interface DriveOptions {
+  readonly sessionId: SessionId;
+  /** Events up to here are older than the run. */
+  readonly cursor: number;
+  readonly selection: RunSelection;
+  readonly input: string;
+  readonly maxTurns: number;
+  readonly timeoutMs: number;
+  /** Aborted when the user asks to stop. */
+  readonly signal: AbortSignal;
+}
+
+/** Who is told what happens while the run goes on. */
+export interface RunObserver {
+  onEvent(event: EventEnvelope, payload: EventPayload): void;
+  onOutput(news: Extract<SessionNews, { type: "output" | "output_gap" }>): void;
+}
+
+export type Cancellation = "permission" | "user" | "turns" | "timeout" | null;
+
+export interface RunEnd {
+  readonly runId: RunId;
+  readonly status: "completed" | "failed" | "cancelled" | "interrupted";
+  readonly exitCode: ExitCode;
+  readonly turns: number;
+  readonly approvalRejections: number;
+  readonly eventRecoveries: number;
+  readonly cancellation: Cancellation;
+  readonly finalText: string | null;
+  readonly usage: ReturnType<UsageRollup["summary"]>;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/**
+ * Starts a run and follows it to its terminal event. Turn limit, timeout, the user and a permission that nobody
+ * could grant cancel it; what it ended with decides the exit code (C 7.3).
+ */
+export async function driveRun(
+  client: CookieClient,
+  options: DriveOptions,
+  observer: RunObserver,
+): Promise<RunEnd> {
+  const news = client.subscribe(options.sessionId, { cursor: options.cursor });
+  const runId = await startRun(client, options);
+  const canceller = new RunCanceller(client, runId, options);
+  try {
+    return await follow(news, runId, options, observer, canceller);
+  } finally {
+    canceller.dispose();
+  }
+}
+
+/** A run that cannot start is a failure of set-up, save when only its model is missing. */
+async function startRun(client: CookieClient, options: DriveOptions): Promise<RunId> {
+  try {
+    const { run_id: runId } = await client.request(RunStart, {
+      session_id: options.sessionId,
+      client_run_id: `run-${randomUUID()}`,
+      selection: options.selection,
+      input: options.input,
+    });
+    return runId;
+  } catch (error) {
+    if (!isCookieError(error)) throw error;
+    const exitCode = error.code === "no_runnable_model" ? ExitCode.failure : ExitCode.setup;
+    throw new ExitError(exitCode, error.code, error.message, error);
+  }
+}
+
+async function follow(
+  news: AsyncIterable<SessionNews>,
+  runId: RunId,
+  options: DriveOptions,
+  observer: RunObserver,
+  canceller: RunCanceller,
+): Promise<RunEnd> {
+  const usage = new UsageRollup();
+  let turns = 0;
+  let approvalRejections = 0;
+  let eventRecoveries = 0;
+  const end = (
+    status: RunEnd["status"],
+    rest: Partial<Pick<RunEnd, "finalText" | "error">> = {},
+  ): RunEnd => ({
+    runId,
+    status,
+    exitCode: exitCodeOf(status, canceller.cause),
+    turns,
+    approvalRejections,
+    eventRecoveries,
+    cancellation: status === "cancelled" ? canceller.cause : null,
+    finalText: rest.finalText ?? null,
+    usage: usage.summary(),
+    error: rest.error ?? null,
+  });
+  for await (const item of news) {
+    if (item.type === "recovered") {
+      eventRecoveries += 1;
+      continue;
+    }
+    if (item.type !== "event") {
+      observer.onOutput(item);
+      continue;
+    }
+    if (item.event.run_id !== runId) continue;
+    const payload = item.event.payload as EventPayload;
+    observer.onEvent(item.event, payload);
+    switch (payload.type) {
+      case "model_turn_committed":
+        turns += 1;
+        if (turns >= options.maxTurns && wantsMore(payload.turn.content)) canceller.cancel("turns");
+        break;
+      case "model_usage_recorded":
+        usage.add(payload);
+        break;
+      case "approval_finalized":
+        if (payload.decision.status !== "approved") {
+          approvalRejections += 1;
+          if (isEscalation(payload.decision.reason)) canceller.cancel("permission");
+        }
+        break;
+      case "run_completed":
+        return end("completed", { finalText: payload.final_text });
+      case "run_failed":
+        return end("failed", {
+          error: { code: payload.error.code, message: payload.error.message },
+        });
+      case "run_cancelled":
+        return end("cancelled", {
+          error: { code: "cancelled", message: describeCancellation(payload.reason, options) },
+        });
+      case "run_interrupted":
+        return end("interrupted", {
+          error: { code: "interrupted", message: payload.reason ?? "the run was interrupted" },
+        });
+      default:
+        break;
+    }
+  }
+  throw new Error("the connection to the kernel ended before the run did");
+}
+
+/** The one place that stops a run; the first cause counts. */
+class RunCanceller {
+  readonly #client: CookieClient;
+  readonly #runId: RunId;
+  readonly #signal: AbortSignal;
+  readonly #timer: NodeJS.Timeout;
+  readonly #onAbort = (): void => this.cancel("user");
+  cause: Cancellation = null;
+
+  constructor(client: CookieClient, runId: RunId, options: DriveOptions) {
+    this.#client = client;
+    this.#runId = runId;
+    this.#signal = options.signal;
+    this.#timer = setTimeout(() => this.cancel("timeout"), options.timeoutMs);
+    this.#signal.addEventListener("abort", this.#onAbort, { once: true });
+    if (this.#signal.aborted) this.cancel("user");
+  }
+
+  cancel(cause: Exclude<Cancellation, null>): void {
+    if (this.cause !== null) return;
+    this.cause = cause;
+    // the run's terminal event is what is waited for; a lost request ends the subscription as well
+    this.#client.request(RunCancel, { run_id: this.#runId, reason: cause }).catch(() => undefined);
+  }
+
+  dispose(): void {
+    clearTimeout(this.#timer);
+    this.#signal.removeEventListener("abort", this.#onAbort);
+  }
+}
+
+function wantsMore(content: readonly { readonly type: string }[]): boolean {
+  return content.some((part) => part.type === "tool_call");
+}
+
+function isEscalation(reason: string): boolean {
+  return reason === "unattended" || reason === "auto_approve_n_rejected";
+}
+
+function exitCodeOf(status: RunEnd["status"], cause: Cancellation): ExitCode {
+  if (status === "completed") return ExitCode.success;
+  if (status === "failed") return ExitCode.failure;
+  return cause === "permission" ? ExitCode.permission : ExitCode.cancelled;
+}
+
+function describeCancellation(reason: string | null, options: DriveOptions): string {
+  switch (reason) {
+    case "permission":
+      return "cancelled: a tool call needed an approval that nobody could give; allow it with --allowed-tools or choose a --permission-mode";
+    case "turns":
+      return `cancelled: the limit of ${options.maxTurns} model turns was reached (--max-turns)`;
+    case "timeout":
+      return `cancelled: the run took longer than ${options.timeoutMs / 1000} s (--timeout)`;
+    case "user":
+      return "cancelled by the user";
+    default:
+      return `cancelled: ${reason ?? "without a stated reason"}`;
+  }
+}

@@ -1,0 +1,15 @@
+import { ApprovalList, ApprovalRespond } from "@cookie-agent/sdk/protocol";
+import type { Route } from "./client-connection.ts";
+import type { ClientServices } from "./client-services.ts";
+
+export function registerApprovalMethods(route: Route, { sessions }: ClientServices): void {
+  route(ApprovalList, async ({ root_session_id, status }) => {
+    const actor = await sessions.get(root_session_id);
+    return { approvals: actor.approvals(status) };
+  });
+  route(ApprovalRespond, async (params) => {
+    const actor = await sessions.get(params.session_id);
+    const approval = await actor.respond(params);
+    return { client_response_id: params.client_response_id, approval };
+  });
+}

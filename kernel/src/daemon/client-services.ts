@@ -1,0 +1,11 @@
+import type { PluginStatus, RuntimeSnapshot } from "@cookie-agent/sdk/protocol";
+import type { SessionRegistry } from "../session/session-registry.ts";
+import type { OutputHub } from "../tool/output-hub.ts";
+
+/** What the clients' side calls; filled in by the composition root. */
+export interface ClientServices {
+  readonly sessions: SessionRegistry;
+  readonly outputs: OutputHub;
+  runtimeSnapshot(): Promise<RuntimeSnapshot>;
+  pluginStatus(): PluginStatus[];
+}

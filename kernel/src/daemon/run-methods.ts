@@ -1,0 +1,50 @@
+import {
+  CookieError,
+  RunCancel,
+  RunRecallSteer,
+  RunStart,
+  RunSteer,
+  RunToolStdin,
+} from "@cookie-agent/sdk/protocol";
+import type { Route } from "./client-connection.ts";
+import type { ClientServices } from "./client-services.ts";
+
+/** Decoded bytes of one stdin write (E-106). */
+const MAX_STDIN_BYTES = 64 * 1024;
+
+export function registerRunMethods(route: Route, { sessions }: ClientServices): void {
+  route(RunStart, async ({ session_id, client_run_id, selection, input }) => {
+    const actor = await sessions.adopt(session_id);
+    return { run_id: await actor.startRun({ clientRunId: client_run_id, selection, input }) };
+  });
+  route(RunSteer, async ({ run_id, input }) => {
+    const actor = await sessions.withRun(run_id);
+    await actor.steer(run_id, input);
+    return { accepted: true };
+  });
+  route(RunRecallSteer, async ({ run_id }) => {
+    const actor = await sessions.withRun(run_id);
+    return { recalled: await actor.recall(run_id) };
+  });
+  route(RunCancel, async ({ run_id, reason }) => {
+    const actor = await sessions.withRun(run_id).catch(() => undefined);
+    return { cancelled: actor?.cancel(run_id, reason ?? null) ?? false };
+  });
+  route(RunToolStdin, async ({ run_id, call_id, data, eof }) => {
+    const actor = await sessions.withRun(run_id);
+    await actor.feedStdin(run_id, call_id, decodeBase64(data ?? null), eof);
+    return { accepted: true };
+  });
+}
+
+function decodeBase64(data: string | null): Uint8Array | null {
+  if (data === null) return null;
+  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(data)) {
+    throw new CookieError("invalid_params", "data: expected base64");
+  }
+  const bytes = Buffer.from(data, "base64");
+  if (bytes.byteLength > MAX_STDIN_BYTES) {
+    throw new CookieError("invalid_params", `data: at most ${MAX_STDIN_BYTES} bytes per write`);
+  }
+  return bytes;
+}

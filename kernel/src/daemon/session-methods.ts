@@ -1,0 +1,45 @@
+import {
+  SessionCreate,
+  SessionGet,
+  SessionList,
+  SessionPermissionGet,
+  SessionPermissionSet,
+  SessionResume,
+  SessionSetPermissionMode,
+} from "@cookie-agent/sdk/protocol";
+import type { Route } from "./client-connection.ts";
+import type { ClientServices } from "./client-services.ts";
+
+export function registerSessionMethods(route: Route, { sessions }: ClientServices): void {
+  route(SessionCreate, async ({ selection }) => {
+    const actor = await sessions.create(selection);
+    return { session: { ...actor.meta(), access: "owned" as const } };
+  });
+  route(SessionList, async () => ({ sessions: await sessions.list() }));
+  route(SessionGet, async ({ session_id }) => {
+    const actor = await sessions.get(session_id);
+    const access = actor.writable ? ("owned" as const) : await sessions.access(session_id);
+    return { session: { ...actor.meta(), access } };
+  });
+  route(SessionResume, async ({ session_id }) => {
+    const actor = await sessions.adopt(session_id);
+    return {
+      session: { ...actor.meta(), access: "owned" as const },
+      selection: actor.lastSelection(),
+    };
+  });
+  route(SessionSetPermissionMode, async ({ session_id, mode }) => {
+    const actor = await sessions.adopt(session_id);
+    actor.setMode(mode);
+    return {};
+  });
+  route(SessionPermissionGet, async ({ session_id }) => {
+    const actor = await sessions.get(session_id);
+    return { permissions: actor.permissions(), current_mode: actor.mode };
+  });
+  route(SessionPermissionSet, async ({ session_id, action, resource, effect, source }) => {
+    const actor = await sessions.adopt(session_id);
+    await actor.setOverlayRule({ action, resource, effect, source: source ?? "user" });
+    return { permissions: actor.permissions() };
+  });
+}

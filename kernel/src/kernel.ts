@@ -1,0 +1,189 @@
+import { realpath } from "node:fs/promises";
+import { join } from "node:path";
+import { CookieError, type Revisions } from "@cookie-agent/sdk/protocol";
+import { createMemoryPair, type Transport } from "@cookie-agent/sdk/rpc";
+import { createLocalArtifactStore } from "./artifact/local-artifact-store.ts";
+import { readArtifactPage } from "./artifact/read-artifact.ts";
+import type { AgentDocument } from "./config/agent-document.ts";
+import { readContextDocuments } from "./config/agents-md.ts";
+import { loadConfig } from "./config/load-config.ts";
+import { ClientConnection } from "./daemon/client-connection.ts";
+import { createModelRuntime } from "./model/model-runtime.ts";
+import { loadFirstParty } from "./plugin/load-manifest.ts";
+import { PluginHost } from "./plugin/plugin-host.ts";
+import type { AdmissionFacts } from "./run/admit-run.ts";
+import { computeRevisions, runtimeSnapshot } from "./run/runtime-snapshot.ts";
+import { SessionRegistry } from "./session/session-registry.ts";
+import { openLocalSessionStore } from "./store/local-session-store.ts";
+import { KeyMutex } from "./support/key-mutex.ts";
+import { type Logger, silentLogger } from "./support/logger.ts";
+import { OutputHub } from "./tool/output-hub.ts";
+import { StdinRouter } from "./tool/stdin-router.ts";
+
+export interface OpenKernelOptions {
+  /** The directory that is worked in; its canonical form is the workspace root. */
+  readonly cwd: string;
+  /** State lives in `<homeDir>/.cookie-agent`. */
+  readonly homeDir: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Moves only sessions and their artifacts. */
+  readonly dataDir?: string;
+  /** Package folders of the first-party plugins; their tier comes from standing here (E-112). */
+  readonly firstPartyDirectories: readonly string[];
+  /** Entry file of the shared plugin host, run with this process's own Node. */
+  readonly hostEntry: string;
+  /** `this_process`: the workspace layer found now is trusted until the kernel closes. */
+  readonly trust: "stored" | "this_process";
+  /** Nobody can answer: an approval that would ask a person is rejected at once (S-165). */
+  readonly headless: boolean;
+  readonly engineVersion: string;
+  readonly logger?: Logger;
+}
+
+/** A running kernel; everything it does is reached through a client connection. */
+export interface Kernel {
+  /** What the user should know about how it started, one line each. */
+  readonly notices: readonly string[];
+  /** A new client connection in memory; the other end is served at once. */
+  connect(): Transport;
+  /** Ends runs with a record, plugins, connections and locks; bounded in time (S 3.7). */
+  close(): Promise<void>;
+}
+
+/** Builds the rooms bottom-up and hands out the clients' door; starts no plugin process by itself. */
+export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
+  const logger = options.logger ?? silentLogger;
+  const workspaceRoot = await canonicalDirectory(options.cwd);
+  const firstParty = await loadFirstParty(options.firstPartyDirectories);
+  const loaded = await loadConfig({
+    homeDir: options.homeDir,
+    cwd: workspaceRoot,
+    env: options.env,
+    firstParty,
+    trust: options.trust,
+  });
+  const { config, root } = loaded;
+
+  const store = await openLocalSessionStore({
+    sessionsDir: join(options.dataDir ?? root, "sessions"),
+    cwd: workspaceRoot,
+  });
+  const artifacts = createLocalArtifactStore({ storeDir: store.directory });
+  const plugins = await PluginHost.open({
+    firstParty,
+    entries: config.plugins,
+    hostEntry: options.hostEntry,
+    root,
+    workspaceRoot,
+    engineVersion: options.engineVersion,
+    env: options.env,
+    secretEnvNames: loaded.secretEnvNames,
+    logger,
+    kernelConfig: (section) => (section === "tool_output" ? { ...config.toolOutput } : null),
+    services: {
+      readArtifact: (context, params) => readArtifactPage(artifacts, context.rootSessionId, params),
+      writeArtifact: async (context, bytes) => {
+        const stored = await artifacts.put(context.rootSessionId, bytes);
+        return {
+          uri: `artifact://${stored.sha256}`,
+          sha256: stored.sha256,
+          bytes: stored.byteLength,
+        };
+      },
+      log: (plugin, { level, message, fields }) =>
+        logger.log(level, message, { plugin, ...fields }),
+    },
+  });
+
+  const models = createModelRuntime({
+    providers: config.providers,
+    pricing: config.pricing,
+    engineVersion: options.engineVersion,
+  });
+  const facts: AdmissionFacts = {
+    agents: loaded.agents,
+    models,
+    config,
+    workspaceRoot,
+    plugins: () => plugins.plugins(),
+    revisions: (documents: readonly AgentDocument[]): Revisions =>
+      computeRevisions({ models, plugins: () => plugins.plugins() }, documents),
+  };
+  const outputs = new OutputHub();
+  const sessions = new SessionRegistry({
+    facts,
+    store,
+    headless: options.headless,
+    logger,
+    ready: () => plugins.ready(),
+    contextDocuments: () =>
+      config.context.agentsMd
+        ? readContextDocuments({ root, workspaceRoot, maxBytes: config.context.agentsMdMaxBytes })
+        : Promise.resolve([]),
+    stages: {
+      plugins,
+      artifacts,
+      outputs,
+      stdin: new StdinRouter(plugins),
+      keys: new KeyMutex(),
+      limits: config.toolOutput,
+    },
+  });
+
+  const clients = new Set<ClientConnection>();
+  const services = {
+    sessions,
+    outputs,
+    runtimeSnapshot: async () => {
+      await plugins.ready();
+      return runtimeSnapshot(facts);
+    },
+    pluginStatus: () => plugins.status(),
+  };
+  let closing: Promise<void> | null = null;
+  return {
+    notices: loaded.notices,
+    connect() {
+      if (closing !== null) throw new CookieError("shutting_down", "the kernel is closing");
+      const [near, far] = createMemoryPair();
+      const client = new ClientConnection(far, services);
+      clients.add(client);
+      void client.closed.then(() => clients.delete(client));
+      return near;
+    },
+    close() {
+      closing ??= closeAll([
+        () => sessions.close(),
+        () => plugins.close(),
+        () => {
+          for (const client of clients) client.close();
+        },
+        () => store.close(),
+      ]);
+      return closing;
+    },
+  };
+}
+
+/** Runs every step whatever the others do, then reports the first failure. */
+async function closeAll(steps: readonly (() => Promise<void> | void)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+async function canonicalDirectory(cwd: string): Promise<string> {
+  try {
+    return await realpath(cwd);
+  } catch (error) {
+    throw new CookieError("engine", `the working directory ${cwd} cannot be resolved`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,115 @@
+import {
+  type AgentSnapshot,
+  CookieError,
+  type OverlayRule,
+  type Revisions,
+  type RunId,
+  type RunSelection,
+} from "@cookie-agent/sdk/protocol";
+import type { AgentDocument } from "../config/agent-document.ts";
+import type { Config } from "../config/config.ts";
+import type { BoundModel } from "../model/model-runtime.ts";
+import type { PluginFacts } from "../plugin/plugin-host.ts";
+import { createId } from "../support/create-id.ts";
+import { sha256Hex } from "../support/digest.ts";
+import { buildSlotTable, type ToolSet } from "../tool/tool-slots.ts";
+import { composePrompt } from "./compose-prompt.ts";
+import { type AgentFacts, resolveAgent, selectSuffix } from "./resolve-agent.ts";
+import type { RetryPolicy } from "./retry-policy.ts";
+
+export interface AdmissionFacts extends AgentFacts {
+  readonly config: Config;
+  readonly workspaceRoot: string;
+  plugins(): readonly PluginFacts[];
+  revisions(agents: readonly AgentDocument[]): Revisions;
+}
+
+/** A run with everything frozen that must not change under it (S-125); overlays are read afresh at each check. */
+export interface AdmittedRun {
+  readonly runId: RunId;
+  readonly selection: RunSelection;
+  readonly agent: AgentSnapshot;
+  readonly chain: readonly BoundModel[];
+  readonly toolSet: ToolSet;
+  readonly systemPrompt: string;
+  readonly promptFingerprint: string;
+  readonly retry: RetryPolicy;
+  readonly revisions: Revisions;
+}
+
+/** The agent of a selection with its composed prompt and chain, as events record it (S 0.3). */
+export function snapshotAgent(
+  facts: AdmissionFacts,
+  selection: RunSelection,
+): { document: AgentDocument; snapshot: AgentSnapshot } {
+  const document = resolveAgent(facts, selection);
+  const { chain, suffixStart } = selectSuffix(document, selection.model, facts.models);
+  if (chain.length === 0) {
+    throw new CookieError(
+      "no_runnable_model",
+      `no model of agent ${document.id} can run; connect a provider or select a model that is configured`,
+    );
+  }
+  const composed = composePrompt({
+    agentPrompt: document.prompt,
+    workspaceRoot: facts.workspaceRoot,
+    plugins: facts.plugins(),
+    today: new Date().toISOString().slice(0, 10),
+  });
+  return {
+    document,
+    snapshot: {
+      agent: document.id,
+      schema: 6,
+      mode: document.mode,
+      description: document.description,
+      document_source: document.source,
+      document_fingerprint: document.documentFingerprint,
+      composed_prompt: composed,
+      prompt_fingerprint: sha256Hex(composed),
+      max_output_tokens: document.maxOutputTokens,
+      permissions: [...document.permissions],
+      fallback_chain: chain,
+      selected_suffix_start: suffixStart,
+    },
+  };
+}
+
+/** Resolves and freezes what a run needs; nothing is written (S 5.1 steps 5 to 9). */
+export async function admitRun(
+  facts: AdmissionFacts,
+  selection: RunSelection,
+  overlay: readonly OverlayRule[],
+): Promise<AdmittedRun> {
+  const { document, snapshot } = snapshotAgent(facts, selection);
+  const suffix = snapshot.fallback_chain.slice(snapshot.selected_suffix_start);
+  const bound = await Promise.all(suffix.map((entry) => facts.models.bind(entry)));
+  const chain = bound.filter((model) => model !== undefined);
+  const first = chain[0];
+  if (first === undefined) {
+    throw new CookieError(
+      "no_runnable_model",
+      `model ${selection.model.model} is not available; run \`cookie doctor\` to see why`,
+    );
+  }
+  const table = buildSlotTable({ plugins: facts.plugins(), tools: facts.config.tools });
+  const toolSet = table.freeze({
+    policy: {
+      documentRules: document.permissions,
+      overlayRules: overlay,
+      workspaceRoot: facts.workspaceRoot,
+    },
+    toolCalling: first.toolCalling,
+  });
+  return {
+    runId: createId<RunId>(),
+    selection,
+    agent: snapshot,
+    chain,
+    toolSet,
+    systemPrompt: snapshot.composed_prompt,
+    promptFingerprint: snapshot.prompt_fingerprint,
+    retry: facts.config.modelRetry,
+    revisions: facts.revisions([document]),
+  };
+}

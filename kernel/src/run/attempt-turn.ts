@@ -1,0 +1,229 @@
+import {
+  type AttemptId,
+  CookieError,
+  type ModelErrorSummary,
+  type ModelTurn,
+  type RunError,
+} from "@cookie-agent/sdk/protocol";
+import type { EventDraft } from "../event/event-log.ts";
+import { ModelError } from "../model/model-error.ts";
+import type { BoundModel, ModelRequest } from "../model/model-runtime.ts";
+import { createId } from "../support/create-id.ts";
+import { sleep } from "../support/deadline.ts";
+import { safeText } from "../support/safe-text.ts";
+import { withContextDocuments } from "./compose-prompt.ts";
+import { classifyFailure, mayRetry, retryDelayMs } from "./retry-policy.ts";
+import type { RunContext } from "./run-context.ts";
+
+/** More calls than this make a turn an invalid response of the provider (T-018). */
+const MAX_CALLS_PER_TURN = 64;
+
+export type TurnOutcome =
+  | { readonly kind: "committed"; readonly turn: ModelTurn; readonly turnSeq: number }
+  | { readonly kind: "failed"; readonly error: RunError }
+  | { readonly kind: "cancelled" };
+
+/**
+ * One model turn, committed: tries the current chain entry with its retries, then the next ones (S 5.3…5.6). The
+ * position in the chain is sticky for the rest of the run. Rejects only when the log cannot be written.
+ */
+export async function attemptTurn(context: RunContext, signal: AbortSignal): Promise<TurnOutcome> {
+  for (;;) {
+    if (signal.aborted) return { kind: "cancelled" };
+    const result = await attemptOnce(context, signal);
+    if (!("failure" in result)) return result;
+    const { failure } = result;
+    const kind = classifyFailure(failure);
+    if (mayRetry(context.run.retry, kind, context.position.retries)) {
+      const delayMs = retryDelayMs(
+        context.run.retry,
+        context.position.retries,
+        failure.retry_after_ms,
+        Math.random(),
+      );
+      context.position.retries += 1;
+      await sleep(delayMs, signal);
+      continue;
+    }
+    if (kind === "fail_run" || !(await advance(context, failure))) {
+      return {
+        kind: "failed",
+        error: { code: "model_error", message: failure.message, model_error: failure },
+      };
+    }
+  }
+}
+
+async function attemptOnce(
+  context: RunContext,
+  signal: AbortSignal,
+): Promise<TurnOutcome | { failure: ModelErrorSummary }> {
+  const { position, run } = context;
+  const model = run.chain[position.index];
+  if (model === undefined) throw new CookieError("engine", "the chain position is out of range");
+  const attemptId = createId<AttemptId>();
+  position.attempts += 1;
+  await context.log.append(openAttempt(context, model, attemptId));
+  try {
+    const finish = await streamTurn(context, model, attemptId, signal);
+    return await commitTurn(context, model, attemptId, finish);
+  } catch (error) {
+    if (!(error instanceof ModelError) && !signal.aborted) throw error;
+    const failure = error instanceof ModelError && !signal.aborted ? error.summary : null;
+    await context.log.append([
+      context.draft({ type: "attempt_abandoned", attempt_id: attemptId, error: failure }),
+    ]);
+    return failure === null ? { kind: "cancelled" } : { failure };
+  }
+}
+
+function openAttempt(context: RunContext, model: BoundModel, attemptId: AttemptId): EventDraft[] {
+  const { position, run, view } = context;
+  const drafts: EventDraft[] = [];
+  if (view.inputThroughSeq > context.appliedThroughSeq) {
+    context.appliedThroughSeq = view.inputThroughSeq;
+    drafts.push(
+      context.draft({ type: "user_input_applied", user_input_seq: view.inputThroughSeq }),
+    );
+  }
+  drafts.push(
+    context.draft({
+      type: "model_attempt_started",
+      attempt_id: attemptId,
+      attempt_ordinal: position.attempts,
+      fallback_index: position.index,
+      retry_ordinal: position.retries,
+      resolved_model: model.selection,
+      prompt_fingerprint: run.promptFingerprint,
+    }),
+    context.draft({
+      type: "model_request_prepared",
+      attempt_id: attemptId,
+      prompt_fingerprint: run.promptFingerprint,
+    }),
+  );
+  return drafts;
+}
+
+/** Streams one response; deltas are published as they come, a named tool's plugin is warmed at once (E-057). */
+async function streamTurn(
+  context: RunContext,
+  model: BoundModel,
+  attemptId: AttemptId,
+  signal: AbortSignal,
+): Promise<{ turn: ModelTurn; warnings: string[] }> {
+  for await (const part of model.stream(buildRequest(context, model), signal)) {
+    switch (part.type) {
+      case "text_delta":
+      case "reasoning_delta":
+        context.log.appendStream(
+          context.draft({ type: part.type, attempt_id: attemptId, text: part.text }),
+        );
+        break;
+      case "tool_named":
+        context.warmTool(part.name);
+        break;
+      case "tool_arguments":
+        break;
+      case "finish":
+        return part;
+    }
+  }
+  throw new ModelError(
+    modelFailure("unexpected_eof", "the model's answer ended before it was complete", true),
+  );
+}
+
+function buildRequest(context: RunContext, model: BoundModel): ModelRequest {
+  const { run, view } = context;
+  const caps = [run.agent.max_output_tokens, model.outputTokens ?? 0].filter((cap) => cap > 0);
+  return {
+    system: withContextDocuments(run.systemPrompt, view.history.contextDocuments),
+    history: view.history.messages,
+    tools: run.toolSet.specs,
+    maxOutputTokens: run.agent.max_output_tokens > 0 ? Math.min(...caps) : null,
+    usedCallIds: view.history.usedCallIds,
+  };
+}
+
+async function commitTurn(
+  context: RunContext,
+  model: BoundModel,
+  attemptId: AttemptId,
+  { turn, warnings }: { turn: ModelTurn; warnings: string[] },
+): Promise<TurnOutcome> {
+  const calls = turn.content.filter((part) => part.type === "tool_call").length;
+  if (calls > MAX_CALLS_PER_TURN) {
+    throw new ModelError(
+      modelFailure(
+        "invalid_response",
+        `the model asked for ${calls} tool calls in one turn; at most ${MAX_CALLS_PER_TURN} run`,
+        false,
+      ),
+    );
+  }
+  const turnSeq = context.view.modelTurnSeq + 1;
+  const cost = model.price(turn.usage);
+  await context.log.append([
+    context.draft({
+      type: "model_turn_committed",
+      attempt_id: attemptId,
+      model_turn_seq: turnSeq,
+      resolved_model: model.selection,
+      input_through_seq: context.view.inputThroughSeq,
+      turn,
+      warnings: warnings.slice(0, 256).map((warning) => safeText(warning, 1024)),
+    }),
+    context.draft({
+      type: "model_usage_recorded",
+      model_turn_seq: turnSeq,
+      agent_id: context.run.agent.agent,
+      resolved_model: model.selection,
+      usage: turn.usage,
+      estimated_cost_pico_usd:
+        cost !== null && cost <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(cost) : null,
+    }),
+  ]);
+  context.position.retries = 0;
+  return { kind: "committed", turn, turnSeq };
+}
+
+/** Moves to the next chain entry, with fresh counters; false when there is none (S-136). */
+async function advance(context: RunContext, error: ModelErrorSummary): Promise<boolean> {
+  const { position, run } = context;
+  const from = run.chain[position.index];
+  const to = run.chain[position.index + 1];
+  if (from === undefined || to === undefined) return false;
+  await context.log.append([
+    context.draft({
+      type: "model_fallback",
+      from: from.selection,
+      to: to.selection,
+      from_fallback_index: position.index,
+      to_fallback_index: position.index + 1,
+      attempts_on_from: position.retries + 1,
+      error,
+    }),
+  ]);
+  position.index += 1;
+  position.retries = 0;
+  return true;
+}
+
+function modelFailure(
+  kind: ModelErrorSummary["kind"],
+  message: string,
+  retryable: boolean,
+): ModelErrorSummary {
+  return {
+    kind,
+    message,
+    retryable,
+    stage: "stream_finalize",
+    http_status: null,
+    bytes_received: null,
+    vendor_code: null,
+    request_id: null,
+    retry_after_ms: null,
+  };
+}

@@ -1,0 +1,96 @@
+import { CookieError, type ModelSelection, type RunSelection } from "@cookie-agent/sdk/protocol";
+import type { AgentDocument } from "../config/agent-document.ts";
+import { makeDefaultAgent } from "../config/built-in-agents.ts";
+import type { ModelRuntime } from "../model/model-runtime.ts";
+
+/** The agent that stands in when nothing authored can run (C-090). */
+export const DEFAULT_AGENT = "default";
+
+export interface AgentFacts {
+  readonly agents: ReadonlyMap<string, AgentDocument>;
+  readonly models: ModelRuntime;
+}
+
+/** The agent's chain as far as its models exist now, named variants resolved (S-127). */
+export function availableChain(document: AgentDocument, models: ModelRuntime): ModelSelection[] {
+  const chain: ModelSelection[] = [];
+  for (const { model, variant } of document.models) {
+    const selection = models.resolveVariant(model, variant);
+    if (selection !== undefined && models.has(selection.model, selection.variant)) {
+      chain.push(selection);
+    }
+  }
+  return chain;
+}
+
+/** Enabled, `primary` or `all`, and at least one chain entry that can run (C 3.3). */
+export function isRootRunnable(document: AgentDocument, models: ModelRuntime): boolean {
+  return (
+    document.enabled &&
+    (document.mode === "primary" || document.mode === "all") &&
+    availableChain(document, models).length > 0
+  );
+}
+
+/** `primary` if it can run, else the first that can, else the built-in one if any model exists (C-088). */
+export function defaultAgentId({ agents, models }: AgentFacts): string | null {
+  const authored = firstRunnable({ agents, models });
+  if (authored !== null) return authored;
+  return models.firstAvailable() === undefined ? null : DEFAULT_AGENT;
+}
+
+/**
+ * The document behind a selection. The built-in `default` exists only while no authored agent can run as root,
+ * and its chain is the selected model (C-090).
+ */
+export function resolveAgent(facts: AgentFacts, selection: RunSelection): AgentDocument {
+  const authored = facts.agents.get(selection.agent);
+  if (authored !== undefined) {
+    if (!authored.enabled) {
+      throw new CookieError("disabled_agent", `agent ${selection.agent} is disabled`);
+    }
+    if (authored.mode !== "primary" && authored.mode !== "all") {
+      throw new CookieError(
+        "ineligible_agent",
+        `agent ${selection.agent} has mode ${authored.mode} and cannot start a session`,
+      );
+    }
+    return authored;
+  }
+  if (selection.agent === DEFAULT_AGENT && firstRunnable(facts) === null) {
+    return makeDefaultAgent({
+      models: [selection.model],
+      delegateTargets: delegateTargets(facts.agents),
+    });
+  }
+  throw new CookieError("ineligible_agent", `agent ${selection.agent} is not available`);
+}
+
+/** The chain from the selected model on; a selected model outside the chain is put in front (S-127). */
+export function selectSuffix(
+  document: AgentDocument,
+  selected: ModelSelection,
+  models: ModelRuntime,
+): { chain: ModelSelection[]; suffixStart: number } {
+  const chain = availableChain(document, models);
+  const start = chain.findIndex(
+    (entry) => entry.model === selected.model && entry.variant === selected.variant,
+  );
+  if (start >= 0) return { chain, suffixStart: start };
+  if (!models.has(selected.model, selected.variant)) return { chain, suffixStart: 0 };
+  return { chain: [selected, ...chain], suffixStart: 0 };
+}
+
+function firstRunnable({ agents, models }: AgentFacts): string | null {
+  const primary = agents.get("primary");
+  if (primary && isRootRunnable(primary, models)) return primary.id;
+  const runnable = [...agents.values()].filter((document) => isRootRunnable(document, models));
+  return runnable.map((document) => document.id).sort()[0] ?? null;
+}
+
+function delegateTargets(agents: ReadonlyMap<string, AgentDocument>): string[] {
+  return [...agents.values()]
+    .filter(({ enabled, mode }) => enabled && (mode === "subagent" || mode === "all"))
+    .map(({ id }) => id)
+    .sort();
+}

@@ -1,0 +1,141 @@
+import {
+  isCookieError,
+  type ModelTurn,
+  type RunError,
+  type ToolCallPart,
+} from "@cookie-agent/sdk/protocol";
+import type { EventDraft } from "../event/event-log.ts";
+import { safeLines } from "../support/safe-text.ts";
+import { type DispatchStages, dispatchTurn, type TurnCall } from "../tool/dispatch-turn.ts";
+import { attemptTurn } from "./attempt-turn.ts";
+import { excerptTitle } from "./propose-title.ts";
+import type { RunContext } from "./run-context.ts";
+
+export interface RunSettings {
+  readonly stages: DispatchStages;
+  readonly cwd: string;
+  readonly workspaceRoot: string;
+  /** True while someone can type into a call's standard input. */
+  stdinAttended(): boolean;
+  readonly title: { readonly maxChars: number; readonly enabled: boolean };
+}
+
+/** Why a run was asked to stop; recorded with `run_cancelled`. */
+export interface CancelReason {
+  readonly reason: string | null;
+}
+
+/**
+ * Carries a run from its submitted input to its one terminal event: model turn, tool calls, again, until a turn
+ * asks for nothing and nobody has said more (S 5).
+ *
+ * A failure of the model, a tool or a plugin ends as an event. It rejects only when the log cannot be written.
+ * @param signal Aborted with a `CancelReason` as its reason when the run is cancelled.
+ */
+export async function runLoop(
+  context: RunContext,
+  settings: RunSettings,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const outcome = await attemptTurn(context, signal);
+    if (outcome.kind === "cancelled") return await cancelled(context, signal);
+    if (outcome.kind === "failed") return await failed(context, outcome.error);
+    await proposeTitle(context, settings);
+    const calls = toolCalls(outcome.turn);
+    if (calls.length > 0) {
+      await dispatch(context, settings, calls, outcome.turnSeq, signal);
+      if (signal.aborted) return await cancelled(context, signal);
+      await promoteInputs(context);
+      continue;
+    }
+    if (signal.aborted) return await cancelled(context, signal);
+    if (!(await promoteInputs(context))) return await completed(context, outcome.turn);
+  }
+}
+
+/** Records why a run could not go on; used for what went wrong outside a model attempt. */
+export function describeRunError(error: unknown): RunError {
+  const known = isCookieError(error);
+  return {
+    code: known ? error.code : "engine",
+    message: safeLines(known ? error.message : "the run hit an internal error", 4096),
+    model_error: null,
+  };
+}
+
+async function dispatch(
+  context: RunContext,
+  settings: RunSettings,
+  calls: readonly TurnCall[],
+  modelTurnSeq: number,
+  signal: AbortSignal,
+): Promise<void> {
+  await dispatchTurn(
+    {
+      sessionId: context.sessionId,
+      rootSessionId: context.rootSessionId,
+      runId: context.run.runId,
+      modelTurnSeq,
+      calls,
+      toolSet: context.run.toolSet,
+      cwd: settings.cwd,
+      workspaceRoot: settings.workspaceRoot,
+      stdinAttended: settings.stdinAttended(),
+    },
+    settings.stages,
+    signal,
+  );
+}
+
+/** Makes what was said meanwhile part of the conversation, oldest first; true when there was any (S-146). */
+async function promoteInputs(context: RunContext): Promise<boolean> {
+  const drafts: EventDraft[] = context.view.pendingInputs.map(({ text }) =>
+    context.draft({ type: "user_input_submitted", input: text }),
+  );
+  if (drafts.length === 0) return false;
+  await context.log.append(drafts);
+  return true;
+}
+
+async function proposeTitle(context: RunContext, { title }: RunSettings): Promise<void> {
+  const { view } = context;
+  if (!title.enabled || view.title !== null || view.titleBlocked) return;
+  const first = view.history.messages.find((message) => message.role === "user");
+  const text = first === undefined ? null : excerptTitle(first.text, title.maxChars);
+  if (text === null) return;
+  await context.log.append([
+    context.draft({
+      type: "session_title_committed",
+      change: { kind: "fallback_set", title: text },
+      input_through_seq: view.inputThroughSeq,
+    }),
+  ]);
+}
+
+async function completed(context: RunContext, turn: ModelTurn): Promise<void> {
+  const text = turn.content
+    .filter((part) => part.type === "text")
+    .map((part) => part.text)
+    .join("");
+  await context.log.append([
+    context.draft({ type: "run_completed", final_text: text === "" ? null : text }),
+  ]);
+}
+
+async function failed(context: RunContext, error: RunError): Promise<void> {
+  await context.log.append([context.draft({ type: "run_failed", error })]);
+}
+
+async function cancelled(context: RunContext, signal: AbortSignal): Promise<void> {
+  const { reason } = signal.reason as CancelReason;
+  await context.log.append([context.draft({ type: "run_cancelled", reason })]);
+}
+
+function toolCalls(turn: ModelTurn): TurnCall[] {
+  return turn.content
+    .map((part, contentIndex) => ({ part, contentIndex }))
+    .filter((call): call is { part: ToolCallPart; contentIndex: number } => {
+      return call.part.type === "tool_call";
+    });
+}

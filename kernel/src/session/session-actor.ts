@@ -1,0 +1,391 @@
+import {
+  type ApprovalRecord,
+  type ApprovalRespond,
+  type ClientKey,
+  CookieError,
+  type EffectivePermission,
+  isCookieError,
+  type OverlayRule,
+  type ParamsOf,
+  type PermissionMode,
+  type RunId,
+  type RunSelection,
+  type SessionId,
+  type SessionMeta,
+  type StoredEvent,
+  type ToolCallId,
+} from "@cookie-agent/sdk/protocol";
+import type { EventDraft, EventLog } from "../event/event-log.ts";
+import { ApprovalGate } from "../permission/approval-gate.ts";
+import { effectivePermissions } from "../permission/effective-permissions.ts";
+import type { Policy } from "../permission/evaluate-policy.ts";
+import { type AdmittedRun, admitRun } from "../run/admit-run.ts";
+import { RunContext } from "../run/run-context.ts";
+import { type CancelReason, describeRunError, runLoop } from "../run/run-loop.ts";
+import { canonicalJson } from "../support/canonical-json.ts";
+import { sha256Hex } from "../support/digest.ts";
+import { Mailbox } from "../support/mailbox.ts";
+import { describeSession } from "./session-meta.ts";
+import type { SessionServices } from "./session-services.ts";
+import type { SessionState } from "./session-state.ts";
+import { settleInterrupted } from "./settle-interrupted.ts";
+
+interface RunningRun {
+  readonly run: AdmittedRun;
+  readonly controller: AbortController;
+  readonly ended: Promise<void>;
+}
+
+/** What a subscription gets: stored events first, then the live tail (D-060). */
+export type EventSubscription = Awaited<ReturnType<EventLog["subscribe"]>>;
+
+/**
+ * The one writer of a session (S-006). Commands that change it pass one at a time through its mailbox; a run works
+ * beside the mailbox, so that approvals, steering and cancellation reach it while it runs.
+ */
+export class SessionActor {
+  readonly sessionId: SessionId;
+  readonly rootSessionId: SessionId;
+  readonly #services: SessionServices;
+  readonly #log: EventLog;
+  readonly #state: SessionState;
+  readonly #mailbox = new Mailbox();
+  readonly #gate: ApprovalGate;
+  #mode: PermissionMode = "auto_approve";
+  #running: RunningRun | null = null;
+  #interactiveClients = 0;
+  #storageFailure: CookieError | null = null;
+
+  constructor(parts: {
+    sessionId: SessionId;
+    rootSessionId: SessionId;
+    services: SessionServices;
+    log: EventLog;
+    state: SessionState;
+  }) {
+    this.sessionId = parts.sessionId;
+    this.rootSessionId = parts.rootSessionId;
+    this.#services = parts.services;
+    this.#log = parts.log;
+    this.#state = parts.state;
+    this.#gate = new ApprovalGate({
+      append: (drafts) => this.#append(drafts),
+      mode: () => this.#mode,
+      attended: () => this.#interactiveClients > 0,
+      headless: parts.services.headless,
+      approvalTimeoutMs: parts.services.facts.config.approval.timeoutMs,
+    });
+  }
+
+  get writable(): boolean {
+    return this.#log.writable;
+  }
+
+  get activeRunId(): RunId | null {
+    return this.#running?.run.runId ?? null;
+  }
+
+  meta(): SessionMeta {
+    return describeSession(this.sessionId, this.#state, this.#log.skippedEvents);
+  }
+
+  /** The agent and model that a next run would use: the last ones that worked (S-128). */
+  lastSelection(): RunSelection | null {
+    const { lastAgent, lastModel, creationSelection } = this.#state;
+    if (lastAgent === null) return creationSelection;
+    const model = lastModel ?? creationSelection?.model;
+    return model === undefined ? null : { agent: lastAgent, model };
+  }
+
+  /** Writes the terminal events that a crash has left open; part of adoption (S-085, S-096). */
+  settle(): Promise<void> {
+    return this.#mailbox.run(() => this.#settleLeftovers());
+  }
+
+  /** Admits a run and returns once its start is durable; the run itself goes on by itself (S 5.1). */
+  startRun(request: {
+    clientRunId: ClientKey;
+    selection: RunSelection;
+    input: string;
+  }): Promise<RunId> {
+    return this.#mailbox.run(async () => {
+      this.#requireWritable();
+      const requestDigest = sha256Hex(
+        canonicalJson({ input: request.input, selection: request.selection }),
+      );
+      const known = this.#state.runs.get(request.clientRunId);
+      if (known !== undefined) {
+        if (known.requestDigest === requestDigest) return known.runId;
+        throw new CookieError(
+          "idempotency_conflict",
+          "this client_run_id was used before with another input or selection",
+          { data: { session_id: this.sessionId, client_run_id: request.clientRunId } },
+        );
+      }
+      if (this.#running !== null) {
+        throw new CookieError("session_running", "the session is running; wait, steer or cancel");
+      }
+      await this.#services.ready();
+      const run = await admitRun(this.#services.facts, request.selection, this.#state.overlay);
+      await this.#settleLeftovers();
+      const documents = await this.#services.contextDocuments();
+      const draft = (payload: EventDraft["payload"]): EventDraft => ({
+        payload,
+        runId: run.runId,
+      });
+      await this.#append([
+        draft({
+          type: "run_started",
+          client_run_id: request.clientRunId,
+          selection: request.selection,
+          agent: run.agent,
+          ...run.revisions,
+          selected_suffix: run.chain.map((model) => model.resolved),
+          input_through_seq: this.#state.inputThroughSeq,
+          request_digest: requestDigest,
+        }),
+        ...(documents.length > 0 ? [draft({ type: "agent_md_loaded", entries: documents })] : []),
+        draft({ type: "user_input_submitted", input: request.input }),
+      ]);
+      this.#launch(run);
+      return run.runId;
+    });
+  }
+
+  /** Keeps what was said for the next safe boundary (S 5.8). */
+  steer(runId: RunId, input: string): Promise<void> {
+    return this.#mailbox.run(async () => {
+      this.#requireRun(runId);
+      await this.#append([{ payload: { type: "user_input_admitted", input }, runId }]);
+    });
+  }
+
+  /** Takes back the newest input that no turn has seen (S-147). */
+  recall(runId: RunId): Promise<string | null> {
+    return this.#mailbox.run(async () => {
+      this.#requireRun(runId);
+      const newest = this.#state.pendingInputs.at(-1);
+      if (newest === undefined) return null;
+      await this.#append([
+        {
+          payload: { type: "user_input_recalled", user_input_seq: newest.seq, input: newest.text },
+          runId,
+        },
+      ]);
+      return newest.text;
+    });
+  }
+
+  /** Asks the run to stop; idempotent. True while the run had not ended by itself (S-148). */
+  cancel(runId: RunId, reason: string | null): boolean {
+    const running = this.#running;
+    if (running === null || running.run.runId !== runId) return false;
+    const why: CancelReason = { reason };
+    running.controller.abort(why);
+    return true;
+  }
+
+  /** Feeds the standard input of a running call; `stdin_unavailable` when it has none (S-149). */
+  async feedStdin(
+    runId: RunId,
+    toolCallId: ToolCallId,
+    data: Uint8Array | null,
+    eof: boolean,
+  ): Promise<void> {
+    this.#requireRun(runId);
+    const accepted = await this.#services.stages.stdin.feed(toolCallId, data, eof);
+    if (!accepted) {
+      throw new CookieError("stdin_unavailable", "the call takes no input, or its input has ended");
+    }
+    await this.#append([
+      {
+        payload: {
+          type: "tool_stdin_submitted",
+          tool_call_id: toolCallId,
+          byte_count: data?.byteLength ?? 0,
+        },
+        runId,
+      },
+    ]);
+  }
+
+  setMode(mode: PermissionMode): void {
+    this.#mode = mode;
+  }
+
+  get mode(): PermissionMode {
+    return this.#mode;
+  }
+
+  permissions(): EffectivePermission[] {
+    return effectivePermissions(this.#policy());
+  }
+
+  /** Inserts or replaces one overlay rule; the event carries the whole overlay (S 6.11). */
+  setOverlayRule(rule: OverlayRule): Promise<void> {
+    return this.#mailbox.run(async () => {
+      this.#requireWritable();
+      const kept = this.#state.overlay.filter(
+        ({ action, resource }) => action !== rule.action || resource !== rule.resource,
+      );
+      const before = this.#state.overlay.find(
+        ({ action, resource }) => action === rule.action && resource === rule.resource,
+      );
+      if (before && before.effect === rule.effect && before.source === rule.source) return;
+      await this.#append([
+        {
+          payload: { type: "session_permission_overlay_set", overlay: { rules: [...kept, rule] } },
+          runId: null,
+        },
+      ]);
+    });
+  }
+
+  approvals(status?: ApprovalRecord["status"]): ApprovalRecord[] {
+    return this.#gate.list(status);
+  }
+
+  respond(params: ParamsOf<typeof ApprovalRespond>): Promise<ApprovalRecord> {
+    return this.#gate.respond(params);
+  }
+
+  /** Stored events after `cursor` and, for a session of ours, the live tail. */
+  subscribe(request: { cursor: number; limit?: number }): Promise<EventSubscription> {
+    if (this.#storageFailure !== null) return Promise.reject(this.#storageFailure);
+    return this.#log.subscribe({ ...request, live: this.#log.writable || !this.#log.published });
+  }
+
+  /** An interactive client can answer approvals and type; while one is attached nothing expires (S-270). */
+  attachInteractive(): () => void {
+    this.#interactiveClients += 1;
+    this.#gate.attachmentChanged(true);
+    let attached = true;
+    return () => {
+      if (!attached) return;
+      attached = false;
+      this.#interactiveClients -= 1;
+      this.#gate.attachmentChanged(this.#interactiveClients > 0);
+    };
+  }
+
+  /** Cancels the run, waits for its end and closes the log. */
+  async close(): Promise<void> {
+    const running = this.#running;
+    if (running !== null) {
+      this.cancel(running.run.runId, "shutdown");
+      await running.ended;
+    }
+    await this.#mailbox.close();
+    if (this.#log.published && this.#log.writable) {
+      await this.#services.store.writeMetadata(this.meta());
+    }
+    await this.#log.close();
+  }
+
+  #launch(run: AdmittedRun): void {
+    const controller = new AbortController();
+    const { services } = { services: this.#services };
+    const context = new RunContext({
+      sessionId: this.sessionId,
+      rootSessionId: this.rootSessionId,
+      run,
+      log: {
+        append: (drafts) => this.#append(drafts),
+        appendStream: (draft) => this.#log.appendStream(draft),
+      },
+      view: this.#state,
+      warm: (plugin) => services.stages.plugins.warm(plugin),
+    });
+    const work = runLoop(
+      context,
+      {
+        stages: {
+          ...services.stages,
+          log: context.log,
+          gate: this.#gate,
+          policy: () => this.#policy(),
+        },
+        cwd: services.facts.workspaceRoot,
+        workspaceRoot: services.facts.workspaceRoot,
+        stdinAttended: () => this.#interactiveClients > 0,
+        title: {
+          maxChars: services.facts.config.sessionTitle.maxChars,
+          enabled: titleEnabled(services.facts.config.sessionTitle),
+        },
+      },
+      controller.signal,
+    );
+    const ended = work
+      .catch((error: unknown) => this.#fail(run, error))
+      .finally(() => {
+        this.#running = null;
+        this.#scheduleMetadata();
+      });
+    this.#running = { run, controller, ended };
+  }
+
+  /** Last word of a run whose loop threw: recorded if the log can be written, else told to every subscriber. */
+  async #fail(run: AdmittedRun, error: unknown): Promise<void> {
+    this.#services.logger.log("error", "run failed", { error: describeRunError(error).message });
+    try {
+      await this.#append([
+        { payload: { type: "run_failed", error: describeRunError(error) }, runId: run.runId },
+      ]);
+    } catch (writing) {
+      const cause = isCookieError(writing, "storage_failed") ? writing : error;
+      this.#storageFailure = isCookieError(cause)
+        ? cause
+        : new CookieError("engine", "the run hit an internal error", { cause });
+      this.#log.dropSubscribers();
+    }
+  }
+
+  async #append(drafts: readonly EventDraft[]): Promise<StoredEvent[]> {
+    const events = await this.#log.append(drafts);
+    this.#storageFailure = null;
+    return events;
+  }
+
+  async #settleLeftovers(): Promise<void> {
+    const drafts = settleInterrupted(this.#state);
+    if (drafts.length > 0) await this.#append(drafts);
+  }
+
+  /** The rules as they stand now: the document of the last run, the overlay of this moment (S-126). */
+  #policy(): Policy {
+    const agent = this.#running?.run.agent ?? this.#state.creationAgent;
+    return {
+      documentRules: agent?.permissions ?? [],
+      overlayRules: this.#state.overlay,
+      workspaceRoot: this.#services.facts.workspaceRoot,
+    };
+  }
+
+  #scheduleMetadata(): void {
+    if (!this.#log.published || !this.#log.writable) return;
+    this.#services.store.writeMetadata(this.meta()).catch((error: unknown) => {
+      this.#services.logger.log("warn", "the session's metadata cache could not be written", {
+        error: describeRunError(error).message,
+      });
+    });
+  }
+
+  #requireWritable(): void {
+    if (!this.#log.writable) {
+      throw new CookieError("session_foreign", "session is owned by another cookie process");
+    }
+  }
+
+  #requireRun(runId: RunId): void {
+    if (this.#running?.run.runId !== runId) {
+      throw new CookieError("run_missing", `run ${runId} is not active in this session`);
+    }
+  }
+}
+
+function titleEnabled(config: {
+  generateOnFirstTurn: boolean;
+  fallbackToInputExcerpt: boolean;
+}): boolean {
+  return config.generateOnFirstTurn && config.fallbackToInputExcerpt;
+}

@@ -1,0 +1,165 @@
+import {
+  type AgentSnapshot,
+  CookieError,
+  type RunId,
+  type RunSelection,
+  type SessionId,
+  type SessionMeta,
+} from "@cookie-agent/sdk/protocol";
+import { EventLog } from "../event/event-log.ts";
+import { GroupCommit } from "../event/group-commit.ts";
+import { snapshotAgent } from "../run/admit-run.ts";
+import type { SessionLocation, TreeLease } from "../store/session-store.ts";
+import { createId } from "../support/create-id.ts";
+import { createHandle } from "./create-handle.ts";
+import { SessionActor } from "./session-actor.ts";
+import { describeSession } from "./session-meta.ts";
+import type { SessionServices } from "./session-services.ts";
+import { SessionState } from "./session-state.ts";
+
+/** The sessions of one kernel: which are open here, and how one is created, found or adopted. */
+export class SessionRegistry {
+  readonly #services: SessionServices;
+  readonly #sync = new GroupCommit();
+  readonly #open = new Map<SessionId, Promise<SessionActor>>();
+
+  constructor(services: SessionServices) {
+    this.#services = services;
+  }
+
+  /** A session in memory; its first user message puts it on disk (S-023). */
+  async create(selection: RunSelection): Promise<SessionActor> {
+    const { facts } = this.#services;
+    const { document, snapshot } = snapshotAgent(facts, selection);
+    const sessionId = createId<SessionId>();
+    const state = new SessionState();
+    const log = EventLog.create({
+      sessionId,
+      rootId: sessionId,
+      store: this.#services.store,
+      sync: this.#sync,
+      observer: state,
+      metadata: () => describeSession(sessionId, state, []),
+    });
+    await log.append([
+      {
+        payload: {
+          type: "session_created",
+          origin: { type: "root" },
+          cwd_identity: facts.workspaceRoot,
+          creation_selection: selection,
+          creation_agent: snapshot satisfies AgentSnapshot,
+          ...facts.revisions([document]),
+          short_id: createHandle(snapshot.agent),
+        },
+        runId: null,
+      },
+    ]);
+    const actor = this.#actor(sessionId, sessionId, log, state);
+    this.#open.set(sessionId, Promise.resolve(actor));
+    return actor;
+  }
+
+  /** Sessions of this directory, newest first: those on disk and those not yet published. */
+  async list(): Promise<SessionMeta[]> {
+    const { sessions } = await this.#services.store.list();
+    const byId = new Map<SessionId, SessionMeta>(sessions.map((meta) => [meta.session_id, meta]));
+    for (const opening of this.#open.values()) {
+      const actor = await opening.catch(() => undefined);
+      if (actor !== undefined) byId.set(actor.sessionId, actor.meta());
+    }
+    return [...byId.values()].sort((a, b) => (a.last_activity < b.last_activity ? 1 : -1));
+  }
+
+  /** The session for reading; its log is opened without taking the tree lock. */
+  get(sessionId: SessionId): Promise<SessionActor> {
+    return this.#open.get(sessionId) ?? this.#enter(sessionId, false);
+  }
+
+  /** The session for writing: takes the tree lock and settles what a crash left open (S-085). */
+  async adopt(sessionId: SessionId): Promise<SessionActor> {
+    const resident = await this.#open.get(sessionId);
+    if (resident?.writable) return resident;
+    if (resident !== undefined) {
+      this.#open.delete(sessionId);
+      await resident.close();
+    }
+    return this.#enter(sessionId, true);
+  }
+
+  async access(sessionId: SessionId): Promise<"owned" | "free" | "foreign"> {
+    return this.#services.store.access(sessionId);
+  }
+
+  /** The session whose active run this is. */
+  async withRun(runId: RunId): Promise<SessionActor> {
+    for (const opening of this.#open.values()) {
+      const actor = await opening.catch(() => undefined);
+      if (actor?.activeRunId === runId) return actor;
+    }
+    throw new CookieError("run_missing", `run ${runId} is not active here`);
+  }
+
+  /** Ends every run with a record and closes every log; each step is tried whatever the others do (S-094). */
+  async close(): Promise<void> {
+    const actors = await Promise.allSettled(this.#open.values());
+    this.#open.clear();
+    await Promise.allSettled(
+      actors.map((result) => (result.status === "fulfilled" ? result.value.close() : undefined)),
+    );
+  }
+
+  #enter(sessionId: SessionId, writing: boolean): Promise<SessionActor> {
+    const opening = this.#load(sessionId, writing);
+    this.#open.set(sessionId, opening);
+    opening.catch(() => this.#open.delete(sessionId));
+    return opening;
+  }
+
+  async #load(sessionId: SessionId, writing: boolean): Promise<SessionActor> {
+    const location = await this.#services.store.find(sessionId);
+    if (location === undefined) {
+      throw new CookieError(
+        "session_missing",
+        `there is no session ${sessionId} in this directory; \`cookie session list\` shows them`,
+      );
+    }
+    const lease = writing ? await this.#lease(location) : undefined;
+    try {
+      const state = new SessionState();
+      const log = await EventLog.open({
+        sessionId,
+        rootId: location.rootId,
+        store: this.#services.store,
+        sync: this.#sync,
+        observer: state,
+        location,
+        metadata: () => describeSession(sessionId, state, []),
+        ...(lease === undefined ? {} : { lease }),
+      });
+      const actor = this.#actor(sessionId, location.rootId, log, state);
+      if (writing) await actor.settle();
+      return actor;
+    } catch (error) {
+      lease?.release();
+      throw error;
+    }
+  }
+
+  async #lease(location: SessionLocation): Promise<TreeLease> {
+    const lease = await this.#services.store.acquire(location.rootId);
+    if (lease === undefined) {
+      throw new CookieError("session_foreign", "session is owned by another cookie process");
+    }
+    return lease;
+  }
+
+  #actor(
+    sessionId: SessionId,
+    rootSessionId: SessionId,
+    log: EventLog,
+    state: SessionState,
+  ): SessionActor {
+    return new SessionActor({ sessionId, rootSessionId, services: this.#services, log, state });
+  }
+}

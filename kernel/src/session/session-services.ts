@@ -1,0 +1,20 @@
+import type { AdmissionFacts } from "../run/admit-run.ts";
+import type { ContextDocument } from "../run/history.ts";
+import type { SessionStore } from "../store/session-store.ts";
+import type { Logger } from "../support/logger.ts";
+import type { DispatchStages } from "../tool/dispatch-turn.ts";
+
+/** What every session of a kernel shares; built once by the composition root. */
+export interface SessionServices {
+  readonly facts: AdmissionFacts;
+  readonly store: SessionStore;
+  /** The lower rooms, without what belongs to one session. */
+  readonly stages: Omit<DispatchStages, "log" | "gate" | "policy">;
+  /** Escalations are rejected at once because nobody could answer them (S-165). */
+  readonly headless: boolean;
+  readonly logger: Logger;
+  /** Resolves once every plugin that starts with the kernel is connected or failed (E-050). */
+  ready(): Promise<void>;
+  /** AGENTS.md of user and workspace, as far as configured and present (S-262). */
+  contextDocuments(): Promise<ContextDocument[]>;
+}

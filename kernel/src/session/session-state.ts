@@ -1,0 +1,188 @@
+import type {
+  AgentSnapshot,
+  EventPayloadOf,
+  ModelSelection,
+  OverlayRule,
+  Revisions,
+  RunId,
+  RunSelection,
+  SessionOrigin,
+  SessionStatus,
+  StoredEvent,
+  ToolCallId,
+  ToolCallOwner,
+} from "@cookie-agent/sdk/protocol";
+import { type ContextDocument, History } from "../run/history.ts";
+
+export interface PendingInput {
+  readonly seq: number;
+  readonly text: string;
+}
+
+/** A run as the log knows it; `terminal` once its one terminal event is in (S-041). */
+export interface RunRecord {
+  readonly runId: RunId;
+  readonly clientRunId: string;
+  readonly requestDigest: string;
+  terminal: boolean;
+}
+
+export interface OpenCall {
+  readonly runId: RunId;
+  readonly owner: ToolCallOwner;
+}
+
+/**
+ * What the log of one session says, folded event by event (S-021). Nothing here is inferred from processes, and
+ * no fold looks back: its cost per event does not depend on the length of the session.
+ */
+export class SessionState {
+  readonly history = new History();
+  readonly runs = new Map<string, RunRecord>();
+  readonly openCalls = new Map<ToolCallId, OpenCall>();
+  readonly openApprovals = new Map<string, { runId: RunId; finalized: boolean }>();
+  origin: SessionOrigin | null = null;
+  cwdIdentity = "";
+  creationSelection: RunSelection | null = null;
+  creationAgent: AgentSnapshot | null = null;
+  revisions: Revisions | null = null;
+  handle: string | null = null;
+  status: SessionStatus = "idle";
+  activeRun: RunRecord | null = null;
+  openAttempt: string | null = null;
+  title: string | null = null;
+  titleUpdatedSeq = 0;
+  titleBlocked = false;
+  overlay: readonly OverlayRule[] = [];
+  pendingInputs: PendingInput[] = [];
+  modelTurnSeq = 0;
+  inputThroughSeq = 0;
+  lastSeq = 0;
+  lastActivity = "";
+  lastAgent: string | null = null;
+  lastModel: ModelSelection | null = null;
+
+  apply(event: StoredEvent): void {
+    this.lastSeq = event.seq;
+    this.lastActivity = event.timestamp;
+    this.history.apply(event);
+    const { payload } = event;
+    switch (payload.type) {
+      case "session_created":
+        this.#created(payload);
+        break;
+      case "session_permission_overlay_set":
+        this.overlay = payload.overlay.rules;
+        break;
+      case "session_title_committed":
+        this.#retitle(payload, event.seq);
+        break;
+      case "user_input_admitted":
+        this.pendingInputs.push({ seq: event.seq, text: payload.input });
+        break;
+      case "user_input_recalled":
+        this.pendingInputs = this.pendingInputs.filter((p) => p.seq !== payload.user_input_seq);
+        break;
+      case "user_input_submitted":
+        this.inputThroughSeq = event.seq;
+        if (this.pendingInputs[0]?.text === payload.input) this.pendingInputs.shift();
+        break;
+      case "run_started":
+        this.#started(payload, event.run_id);
+        break;
+      case "run_completed":
+        this.#ended("completed");
+        break;
+      case "run_failed":
+        this.#ended("failed");
+        break;
+      case "run_cancelled":
+        this.#ended("cancelled");
+        break;
+      case "run_interrupted":
+        this.#ended("interrupted");
+        break;
+      case "model_attempt_started":
+        this.openAttempt = payload.attempt_id;
+        break;
+      case "attempt_abandoned":
+        this.openAttempt = null;
+        break;
+      case "model_turn_committed":
+        this.openAttempt = null;
+        this.modelTurnSeq = payload.model_turn_seq;
+        this.lastModel = payload.resolved_model;
+        break;
+      case "tool_call_started":
+        if (event.run_id !== null) {
+          this.openCalls.set(payload.tool_call_id, { runId: event.run_id, owner: payload.owner });
+        }
+        break;
+      case "tool_call_terminated":
+        this.openCalls.delete(payload.tool_call_id);
+        break;
+      case "approval_requested":
+        if (event.run_id !== null) {
+          this.openApprovals.set(payload.request.approval_id, {
+            runId: event.run_id,
+            finalized: false,
+          });
+        }
+        break;
+      case "approval_finalized":
+        this.openApprovals.delete(payload.approval_id);
+        break;
+      default:
+        break;
+    }
+  }
+
+  get contextDocuments(): readonly ContextDocument[] {
+    return this.history.contextDocuments;
+  }
+
+  #created(payload: EventPayloadOf<"session_created">): void {
+    this.origin = payload.origin;
+    this.cwdIdentity = payload.cwd_identity;
+    this.creationSelection = payload.creation_selection;
+    this.creationAgent = payload.creation_agent;
+    this.revisions = {
+      runtime_revision: payload.runtime_revision,
+      catalog_revision: payload.catalog_revision,
+      provider_state_revision: payload.provider_state_revision,
+      model_revision: payload.model_revision,
+      agent_revision: payload.agent_revision,
+      recipe_registry_revision: payload.recipe_registry_revision,
+      manifest_revision: payload.manifest_revision,
+    };
+    this.handle = payload.short_id ?? null;
+  }
+
+  #retitle(payload: EventPayloadOf<"session_title_committed">, seq: number): void {
+    const { change } = payload;
+    this.titleUpdatedSeq = seq;
+    this.titleBlocked = change.kind !== "user_reset";
+    this.title = change.kind === "user_set" || change.kind === "fallback_set" ? change.title : null;
+  }
+
+  #started(payload: EventPayloadOf<"run_started">, runId: RunId | null): void {
+    if (runId === null) return;
+    this.activeRun = {
+      runId,
+      clientRunId: payload.client_run_id,
+      requestDigest: payload.request_digest,
+      terminal: false,
+    };
+    this.runs.set(payload.client_run_id, this.activeRun);
+    this.status = "running";
+    this.lastAgent = payload.selection.agent;
+  }
+
+  #ended(status: SessionStatus): void {
+    if (this.activeRun !== null) this.activeRun.terminal = true;
+    this.activeRun = null;
+    this.openAttempt = null;
+    this.pendingInputs = [];
+    this.status = status;
+  }
+}

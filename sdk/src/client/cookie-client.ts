@@ -1,0 +1,192 @@
+import {
+  CLIENT_PROTOCOL_VERSION,
+  CookieError,
+  EventsSubscribe,
+  EventsSubscription,
+  Handshake,
+  type Method,
+  type ParamsInput,
+  type ParamsOf,
+  type ResultOf,
+  type SessionId,
+  ToolOutputDelta,
+  ToolOutputGap,
+  ToolOutputSnapshot,
+} from "../protocol/index.ts";
+import { Connection, type Transport } from "../rpc/index.ts";
+import { DeliveryQueue } from "./delivery-queue.ts";
+
+type EventEnvelope = Extract<ParamsOf<typeof EventsSubscription>, { type: "event" }>["event"];
+
+/** What a subscriber meets, in order. `recovered` says that a gap was closed by reading the log again. */
+export type SessionNews =
+  | { readonly type: "event"; readonly event: EventEnvelope }
+  | { readonly type: "recovered"; readonly afterSeq: number }
+  | {
+      readonly type: "output";
+      readonly callId: string;
+      readonly stream: string;
+      readonly byteOffset: number;
+      /** Base64; a chunk may split a character (D-071). */
+      readonly data: string;
+    }
+  | {
+      readonly type: "output_gap";
+      readonly callId: string;
+      readonly stream: string;
+      readonly nextOffset: number;
+    };
+
+export interface SubscribeOptions {
+  /** Events after this seq; 0 = all. */
+  readonly cursor?: number;
+  /** This client can answer approvals and take keyboard input (D-152). */
+  readonly interactive?: boolean;
+}
+
+/** Events of one subscription page; more are read with the last seq as cursor. */
+const PAGE_EVENTS = 1000;
+
+/** A client of one kernel, over whatever transport; speaks the client protocol and nothing else. */
+export class CookieClient {
+  readonly #connection: Connection;
+  readonly #queues = new Map<string, DeliveryQueue<SessionNews>>();
+
+  /** Opens the connection and shakes hands; rejects when the versions differ (D-020). */
+  static async connect(transport: Transport): Promise<CookieClient> {
+    const client = new CookieClient(transport);
+    await client.request(Handshake, { protocol_version: CLIENT_PROTOCOL_VERSION });
+    return client;
+  }
+
+  private constructor(transport: Transport) {
+    this.#connection = new Connection({
+      transport,
+      side: "client",
+      onClose: () => this.#endAll(),
+    });
+    this.#connection.onNotification(EventsSubscription, (params) => {
+      if (params.type === "event") {
+        this.#queues
+          .get(params.event.session_id)
+          ?.push({ type: "event", event: params.event });
+      } else {
+        this.#queues
+          .get(params.session_id)
+          ?.push({ type: "recovered", afterSeq: params.last_delivered_seq });
+      }
+    });
+    this.#connection.onNotification(ToolOutputSnapshot, (params) => {
+      for (const chunk of params.chunks) {
+        this.#queues.get(params.session_id)?.push({
+          type: "output",
+          callId: params.call_id,
+          stream: params.stream,
+          byteOffset: chunk.byte_offset,
+          data: chunk.data,
+        });
+      }
+    });
+    this.#connection.onNotification(ToolOutputDelta, (params) => {
+      this.#queues.get(params.session_id)?.push({
+        type: "output",
+        callId: params.call_id,
+        stream: params.stream,
+        byteOffset: params.byte_offset,
+        data: params.data,
+      });
+    });
+    this.#connection.onNotification(ToolOutputGap, (params) => {
+      this.#queues.get(params.session_id)?.push({
+        type: "output_gap",
+        callId: params.call_id,
+        stream: params.stream,
+        nextOffset: params.next_offset,
+      });
+    });
+    this.#connection.listen();
+  }
+
+  request<M extends Method>(
+    method: M,
+    params: ParamsInput<M>,
+    options?: { signal?: AbortSignal; timeoutMs?: number },
+  ): Promise<ResultOf<M>> {
+    return this.#connection.request(method, params, options);
+  }
+
+  /**
+   * Follows a session: what is stored after the cursor, then what happens. A gap is closed by subscribing again
+   * from the last event seen (D-062), so no event is lost or doubled. Ends with the connection, or when the
+   * caller stops iterating; throws when the session cannot be read any more.
+   */
+  async *subscribe(
+    sessionId: SessionId,
+    options: SubscribeOptions = {},
+  ): AsyncGenerator<SessionNews, void, undefined> {
+    const queue = new DeliveryQueue<SessionNews>();
+    this.#queues.get(sessionId)?.end();
+    this.#queues.set(sessionId, queue);
+    let cursor = options.cursor ?? 0;
+    try {
+      let live = true;
+      for (let attached = false; ; attached = true) {
+        if (attached) yield { type: "recovered", afterSeq: cursor };
+        for await (const page of this.#pages(sessionId, () => cursor, options)) {
+          live = page.live !== false;
+          for (const event of page.events) {
+            cursor = event.seq;
+            yield { type: "event", event };
+          }
+        }
+        if (!live) return;
+        let gap = false;
+        for await (const news of queue) {
+          if (news.type === "recovered") {
+            gap = true;
+            break;
+          }
+          if (news.type === "event") {
+            if (news.event.seq <= cursor) continue;
+            cursor = news.event.seq;
+          }
+          yield news;
+        }
+        if (!gap) return;
+      }
+    } finally {
+      queue.end();
+      if (this.#queues.get(sessionId) === queue) this.#queues.delete(sessionId);
+    }
+  }
+
+  close(): void {
+    this.#connection.close();
+    this.#endAll();
+  }
+
+  async *#pages(
+    sessionId: SessionId,
+    cursor: () => number,
+    options: SubscribeOptions,
+  ): AsyncGenerator<ResultOf<typeof EventsSubscribe>, void, undefined> {
+    for (;;) {
+      const page = await this.request(EventsSubscribe, {
+        session_id: sessionId,
+        cursor: cursor(),
+        limit: PAGE_EVENTS,
+        ...(options.interactive === undefined ? {} : { interactive: options.interactive }),
+      });
+      yield page;
+      if (page.more !== true) return;
+      if (page.events.length === 0) {
+        throw new CookieError("protocol_violation", "a page of events promised more but was empty");
+      }
+    }
+  }
+
+  #endAll(): void {
+    for (const queue of this.#queues.values()) queue.end();
+    this.#queues.clear();
+  }
+}
