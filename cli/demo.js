@@ -9,8 +9,6 @@ const dataDir = mkdtempSync(join(tmpdir(), "cookie-demo-"));
 const prompt = [
   'call read {"filePath":"README.md","limit":3}',
   'call bash {"command":"echo \\"this is $(uname -s), $(node --version)\\"; ls"}',
-  "---",
-  "say Both calls ran in plugin processes of their own. Here is what they returned:",
 ].join("\n");
 
 process.stdout.write(`$ cookie run -m offline/script --permission-mode yolo '${prompt}'\n\n`);
@@ -41,5 +39,7 @@ function readLog(sessions) {
   const file = readdirSync(sessions, { recursive: true }).find((name) =>
     String(name).endsWith("events.jsonl"),
   );
-  return readFileSync(join(sessions, String(file)), "utf8").trimEnd().split("\n");
+  return readFileSync(join(sessions, String(file)), "utf8")
+    .trimEnd()
+    .split("\n");
 }

@@ -54,5 +54,8 @@ export function describeError(error: unknown): DescribedError {
 }
 
 function firstLine(message: string): string {
-  return message.replace(/\s*\n\s*/g, " ").replace(/ See more help with --help\s*$/, "").trim();
+  return message
+    .replace(/\s*\n\s*/g, " ")
+    .replace(/ See more help with --help\s*$/, "")
+    .trim();
 }

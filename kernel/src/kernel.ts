@@ -17,8 +17,8 @@ import { SessionRegistry } from "./session/session-registry.ts";
 import { openLocalSessionStore } from "./store/local-session-store.ts";
 import { KeyMutex } from "./support/key-mutex.ts";
 import { type Logger, silentLogger } from "./support/logger.ts";
+import { ArgumentChecker } from "./tool/check-arguments.ts";
 import { OutputHub } from "./tool/output-hub.ts";
-import { StdinRouter } from "./tool/stdin-router.ts";
 
 export interface OpenKernelOptions {
   /** The directory that is worked in; its canonical form is the workspace root. */
@@ -124,7 +124,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
       plugins,
       artifacts,
       outputs,
-      stdin: new StdinRouter(plugins),
+      checker: new ArgumentChecker(),
       keys: new KeyMutex(),
       limits: config.toolOutput,
     },

@@ -1,15 +1,15 @@
-import { Args, Flags } from "@oclif/core";
 import {
   isCookieError,
+  type PermissionMode,
+  type RunSelection,
+  RuntimeSnapshotGet,
   SessionCreate,
   type SessionId,
   SessionPermissionSet,
   SessionResume,
   SessionSetPermissionMode,
-  RuntimeSnapshotGet,
-  type PermissionMode,
-  type RunSelection,
 } from "@cookie-agent/sdk/protocol";
+import { Args, Flags } from "@oclif/core";
 import { BaseCommand, describeError } from "../base-command.ts";
 import { ExitCode, ExitError } from "../exit-code.ts";
 import { parseAllowedTools } from "../headless/allowed-tools.ts";
@@ -30,7 +30,7 @@ export default class Run extends BaseCommand {
     "Prints the final answer on stdout. Exit codes: 0 completed, 1 failed, 2 usage, 3 stopped by a permission, 4 cancelled, 5 not started.";
   static override examples = [
     "<%= config.bin %> run 'explain this repository'",
-    "<%= config.bin %> run -m offline/script 'call read {\"filePath\":\"README.md\",\"limit\":3}'",
+    '<%= config.bin %> run -m offline/script \'call read {"filePath":"README.md","limit":3}\'',
     "git diff | <%= config.bin %> run -f - -o json",
   ];
 
@@ -50,7 +50,8 @@ export default class Run extends BaseCommand {
       default: "auto-approve",
     }),
     "allowed-tools": Flags.string({
-      description: "allow without asking: read, write, bash, delegate, mcp, plugin, plugin:<name>, skill:<name>",
+      description:
+        "allow without asking: read, write, bash, delegate, mcp, plugin, plugin:<name>, skill:<name>",
       multiple: true,
       multipleNonGreedy: true,
     }),
@@ -73,7 +74,8 @@ export default class Run extends BaseCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Run);
-    if (flags.json && flags.output !== undefined) throw usage("--json and --output exclude each other");
+    if (flags.json && flags.output !== undefined)
+      throw usage("--json and --output exclude each other");
     const format = (flags.json ? "json" : (flags.output ?? "text")) as OutputFormat;
     if (format === "none" && flags["output-file"] !== undefined) {
       throw usage("--output-file and --output none exclude each other");
@@ -116,6 +118,7 @@ export default class Run extends BaseCommand {
           input,
           maxTurns: flags["max-turns"],
           timeoutMs: flags.timeout * 1000,
+          outputs: format === "json" && flags.verbose,
           signal: interrupt.signal,
         },
         report,

@@ -18,7 +18,7 @@ export default class Trust extends BaseCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Trust);
-    const { inspectWorkspace, grantTrust, listTrust, revokeTrust } = await import(
+    const { inspectContents, grantTrust, listTrust, revokeTrust } = await import(
       "@cookie-agent/kernel"
     );
     const homeDir = homeDirectory();
@@ -34,15 +34,19 @@ export default class Trust extends BaseCommand {
       if (flags.json) return this.printJson({ revoked: removed });
       return this.print(removed ? "trust taken back" : "nothing was trusted here");
     }
-    const found = await inspectWorkspace(homeDir, directory);
+    const found = await inspectContents(directory);
     if (!found.present) {
       if (flags.json) return this.printJson({ trusted: false, present: false });
       return this.print("there is nothing to trust: the directory has no .cookie-agent");
     }
+    if (found.digest === null) {
+      const reason = found.contents.join("; ");
+      throw new ExitError(ExitCode.failure, "untrustable", `this cannot be trusted: ${reason}`);
+    }
     if (!flags.yes) await this.#confirm(found.directory, found.contents);
-    const granted = await grantTrust(homeDir, directory, found.digest);
-    if (flags.json) this.printJson({ trusted: true, directory: granted.directory });
-    else this.print(`trusted: ${granted.directory}`);
+    await grantTrust(homeDir, found.directory, found.digest);
+    if (flags.json) this.printJson({ trusted: true, directory: found.directory });
+    else this.print(`trusted: ${found.directory}`);
   }
 
   async #confirm(directory: string, contents: readonly string[]): Promise<void> {

@@ -68,7 +68,9 @@ function checkTrust(report: SetupReport): Check {
     default:
       return warning(
         "workspace trust",
-        state === "changed" ? `${directory} changed since it was trusted` : `${directory} is not trusted`,
+        state === "changed"
+          ? `${directory} changed since it was trusted`
+          : `${directory} is not trusted`,
         "read it, then run `cookie trust`",
       );
   }

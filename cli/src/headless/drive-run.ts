@@ -1,18 +1,16 @@
 import { randomUUID } from "node:crypto";
 import type { CookieClient, SessionNews } from "@cookie-agent/sdk/client";
 import {
-  type EventPayload,
   isCookieError,
   RunCancel,
   type RunId,
   type RunSelection,
   RunStart,
   type SessionId,
+  type StoredEvent,
 } from "@cookie-agent/sdk/protocol";
 import { ExitCode, ExitError } from "../exit-code.ts";
 import { UsageRollup } from "./usage-rollup.ts";
-
-export type EventEnvelope = Extract<SessionNews, { type: "event" }>["event"];
 
 export interface DriveOptions {
   readonly sessionId: SessionId;
@@ -22,13 +20,15 @@ export interface DriveOptions {
   readonly input: string;
   readonly maxTurns: number;
   readonly timeoutMs: number;
+  /** True: the output of running calls is followed too. */
+  readonly outputs: boolean;
   /** Aborted when the user asks to stop. */
   readonly signal: AbortSignal;
 }
 
 /** Who is told what happens while the run goes on. */
 export interface RunObserver {
-  onEvent(event: EventEnvelope, payload: EventPayload): void;
+  onEvent(event: StoredEvent): void;
   onOutput(news: Extract<SessionNews, { type: "output" | "output_gap" }>): void;
 }
 
@@ -56,7 +56,10 @@ export async function driveRun(
   options: DriveOptions,
   observer: RunObserver,
 ): Promise<RunEnd> {
-  const news = client.subscribe(options.sessionId, { cursor: options.cursor });
+  const news = client.subscribe(options.sessionId, {
+    cursor: options.cursor,
+    outputs: options.outputs,
+  });
   const runId = await startRun(client, options);
   const canceller = new RunCanceller(client, runId, options);
   try {
@@ -119,8 +122,8 @@ async function follow(
       continue;
     }
     if (item.event.run_id !== runId) continue;
-    const payload = item.event.payload as EventPayload;
-    observer.onEvent(item.event, payload);
+    const { payload } = item.event;
+    observer.onEvent(item.event);
     switch (payload.type) {
       case "model_turn_committed":
         turns += 1;

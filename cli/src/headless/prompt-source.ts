@@ -26,7 +26,8 @@ export async function readPrompt(flags: PromptFlags): Promise<string> {
     );
   }
   const text = await readSource(flags);
-  if (text.trim() === "") throw new ExitError(ExitCode.setup, "empty_prompt", "the prompt is empty");
+  if (text.trim() === "")
+    throw new ExitError(ExitCode.setup, "empty_prompt", "the prompt is empty");
   return text;
 }
 

@@ -1,6 +1,6 @@
 import type { SessionNews } from "@cookie-agent/sdk/client";
-import type { EventPayload, SessionId } from "@cookie-agent/sdk/protocol";
-import type { EventEnvelope, RunEnd, RunObserver } from "./drive-run.ts";
+import type { EventPayload, SessionId, StoredEvent } from "@cookie-agent/sdk/protocol";
+import type { RunEnd, RunObserver } from "./drive-run.ts";
 import type { OutputSink } from "./output-sink.ts";
 import type { ProgressLine } from "./progress-line.ts";
 
@@ -22,7 +22,8 @@ export class RunReport implements RunObserver {
     this.#options = options;
   }
 
-  onEvent(event: EventEnvelope, payload: EventPayload): void {
+  onEvent(event: StoredEvent): void {
+    const { payload } = event;
     const { format, verbose, sink, progress } = this.#options;
     if (format === "json") sink.write(`${JSON.stringify({ type: "event", event })}\n`);
     progress?.onPayload(payload);

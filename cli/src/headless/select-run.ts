@@ -1,8 +1,4 @@
-import type {
-  ModelEntry,
-  RunSelection,
-  RuntimeSnapshot,
-} from "@cookie-agent/sdk/protocol";
+import type { ModelEntry, RunSelection, RuntimeSnapshot } from "@cookie-agent/sdk/protocol";
 import { ExitCode, ExitError } from "../exit-code.ts";
 
 export interface SelectionFlags {
@@ -79,14 +75,15 @@ function chainModel(
   const first = chain[0] ?? firstAvailable(snapshot);
   if (first === undefined) throw unavailable(`a model for agent ${id ?? "default"}`);
   if (flags.variant === undefined) return first;
-  return { model: first.model, variant: selectVariant(findModel(snapshot, first.model), flags.variant) };
+  return {
+    model: first.model,
+    variant: selectVariant(findModel(snapshot, first.model), flags.variant),
+  };
 }
 
 function firstAvailable(snapshot: RuntimeSnapshot): RunSelection["model"] | undefined {
   const entry = snapshot.models.find(({ available, offline }) => available && !offline);
-  return entry === undefined
-    ? undefined
-    : { model: entry.key, variant: entry.default_variant };
+  return entry === undefined ? undefined : { model: entry.key, variant: entry.default_variant };
 }
 
 function findModel(snapshot: RuntimeSnapshot, key: string): ModelEntry {
@@ -98,7 +95,8 @@ function findModel(snapshot: RuntimeSnapshot, key: string): ModelEntry {
 function selectVariant(entry: ModelEntry, wanted: string | undefined): string | null {
   if (wanted === undefined) return entry.default_variant;
   if (wanted === "base") return null;
-  if (!entry.variants.includes(wanted)) throw unavailable(`variant ${wanted} of model ${entry.key}`);
+  if (!entry.variants.includes(wanted))
+    throw unavailable(`variant ${wanted} of model ${entry.key}`);
   return wanted;
 }
 

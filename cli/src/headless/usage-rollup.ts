@@ -67,8 +67,7 @@ function addRecord(counters: Counters, record: UsageRecord): void {
   counters.requests += 1;
   counters.costPicoUsd =
     counters.costPicoUsd === null || cost === null ? null : counters.costPicoUsd + BigInt(cost);
-  counters.cacheKnown &&=
-    usage.input_tokens !== null && usage.input_tokens_cache_read !== null;
+  counters.cacheKnown &&= usage.input_tokens !== null && usage.input_tokens_cache_read !== null;
 }
 
 function summarize(counters: Counters): UsageSummary {
@@ -81,8 +80,7 @@ function summarize(counters: Counters): UsageSummary {
     cache_write_tokens: counters.cacheWrite,
     request_count: requests,
     cache_hit_rate: hitRate(requests, cacheKnown, cacheRead, input),
-    estimated_cost_usd:
-      costPicoUsd === null || requests === 0 ? null : Number(costPicoUsd) / 1e12,
+    estimated_cost_usd: costPicoUsd === null || requests === 0 ? null : Number(costPicoUsd) / 1e12,
   };
 }
 

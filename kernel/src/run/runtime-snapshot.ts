@@ -23,7 +23,15 @@ export function runtimeSnapshot(facts: AdmissionFacts): RuntimeSnapshot {
       resolved_fallback: availableChain(document, models),
     })),
     default_agent: defaultAgentId(facts),
-    tools: table.entries(),
+    tools: table.entries().map(({ name, plugin, tier, action, tool, spec, shadowed }) => ({
+      name,
+      plugin,
+      tier,
+      action,
+      concurrency: tool.concurrency,
+      description: spec.description,
+      shadowed: [...shadowed],
+    })),
   };
 }
 

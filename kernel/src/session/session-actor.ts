@@ -12,11 +12,10 @@ import {
   type RunSelection,
   type SessionId,
   type SessionMeta,
-  type StoredEvent,
   type ToolCallId,
 } from "@cookie-agent/sdk/protocol";
 import type { EventDraft, EventLog } from "../event/event-log.ts";
-import { ApprovalGate } from "../permission/approval-gate.ts";
+import type { ApprovalGate } from "../permission/approval-gate.ts";
 import { effectivePermissions } from "../permission/effective-permissions.ts";
 import type { Policy } from "../permission/evaluate-policy.ts";
 import { type AdmittedRun, admitRun } from "../run/admit-run.ts";
@@ -25,7 +24,9 @@ import { type CancelReason, describeRunError, runLoop } from "../run/run-loop.ts
 import { canonicalJson } from "../support/canonical-json.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { Mailbox } from "../support/mailbox.ts";
+import type { SessionLog } from "./session-log.ts";
 import { describeSession } from "./session-meta.ts";
+import type { SessionPresence } from "./session-presence.ts";
 import type { SessionServices } from "./session-services.ts";
 import type { SessionState } from "./session-state.ts";
 import { settleInterrupted } from "./settle-interrupted.ts";
@@ -34,6 +35,16 @@ interface RunningRun {
   readonly run: AdmittedRun;
   readonly controller: AbortController;
   readonly ended: Promise<void>;
+}
+
+export interface SessionParts {
+  readonly sessionId: SessionId;
+  readonly rootSessionId: SessionId;
+  readonly services: SessionServices;
+  readonly log: SessionLog;
+  readonly state: SessionState;
+  readonly presence: SessionPresence;
+  readonly gate: ApprovalGate;
 }
 
 /** What a subscription gets: stored events first, then the live tail (D-060). */
@@ -47,38 +58,25 @@ export class SessionActor {
   readonly sessionId: SessionId;
   readonly rootSessionId: SessionId;
   readonly #services: SessionServices;
-  readonly #log: EventLog;
+  readonly #log: SessionLog;
   readonly #state: SessionState;
-  readonly #mailbox = new Mailbox();
+  readonly #presence: SessionPresence;
   readonly #gate: ApprovalGate;
-  #mode: PermissionMode = "auto_approve";
+  readonly #mailbox = new Mailbox();
   #running: RunningRun | null = null;
-  #interactiveClients = 0;
-  #storageFailure: CookieError | null = null;
 
-  constructor(parts: {
-    sessionId: SessionId;
-    rootSessionId: SessionId;
-    services: SessionServices;
-    log: EventLog;
-    state: SessionState;
-  }) {
+  constructor(parts: SessionParts) {
     this.sessionId = parts.sessionId;
     this.rootSessionId = parts.rootSessionId;
     this.#services = parts.services;
     this.#log = parts.log;
     this.#state = parts.state;
-    this.#gate = new ApprovalGate({
-      append: (drafts) => this.#append(drafts),
-      mode: () => this.#mode,
-      attended: () => this.#interactiveClients > 0,
-      headless: parts.services.headless,
-      approvalTimeoutMs: parts.services.facts.config.approval.timeoutMs,
-    });
+    this.#presence = parts.presence;
+    this.#gate = parts.gate;
   }
 
   get writable(): boolean {
-    return this.#log.writable;
+    return this.#log.events.writable;
   }
 
   get activeRunId(): RunId | null {
@@ -86,7 +84,7 @@ export class SessionActor {
   }
 
   meta(): SessionMeta {
-    return describeSession(this.sessionId, this.#state, this.#log.skippedEvents);
+    return describeSession(this.sessionId, this.#state, this.#log.events.skippedEvents);
   }
 
   /** The agent and model that a next run would use: the last ones that worked (S-128). */
@@ -133,7 +131,7 @@ export class SessionActor {
         payload,
         runId: run.runId,
       });
-      await this.#append([
+      await this.#log.append([
         draft({
           type: "run_started",
           client_run_id: request.clientRunId,
@@ -156,7 +154,7 @@ export class SessionActor {
   steer(runId: RunId, input: string): Promise<void> {
     return this.#mailbox.run(async () => {
       this.#requireRun(runId);
-      await this.#append([{ payload: { type: "user_input_admitted", input }, runId }]);
+      await this.#log.append([{ payload: { type: "user_input_admitted", input }, runId }]);
     });
   }
 
@@ -166,7 +164,7 @@ export class SessionActor {
       this.#requireRun(runId);
       const newest = this.#state.pendingInputs.at(-1);
       if (newest === undefined) return null;
-      await this.#append([
+      await this.#log.append([
         {
           payload: { type: "user_input_recalled", user_input_seq: newest.seq, input: newest.text },
           runId,
@@ -192,12 +190,14 @@ export class SessionActor {
     data: Uint8Array | null,
     eof: boolean,
   ): Promise<void> {
-    this.#requireRun(runId);
-    const accepted = await this.#services.stages.stdin.feed(toolCallId, data, eof);
-    if (!accepted) {
+    const { toolSet } = this.#requireRun(runId);
+    const call = this.#state.openCalls.get(toolCallId);
+    const plugin = call === undefined ? undefined : toolSet.pluginOf(call.tool);
+    const { plugins } = this.#services.stages;
+    if (plugin === undefined || !(await plugins.stdin(plugin, toolCallId, data, eof))) {
       throw new CookieError("stdin_unavailable", "the call takes no input, or its input has ended");
     }
-    await this.#append([
+    await this.#log.append([
       {
         payload: {
           type: "tool_stdin_submitted",
@@ -210,11 +210,11 @@ export class SessionActor {
   }
 
   setMode(mode: PermissionMode): void {
-    this.#mode = mode;
+    this.#presence.mode = mode;
   }
 
   get mode(): PermissionMode {
-    return this.#mode;
+    return this.#presence.mode;
   }
 
   permissions(): EffectivePermission[] {
@@ -232,7 +232,7 @@ export class SessionActor {
         ({ action, resource }) => action === rule.action && resource === rule.resource,
       );
       if (before && before.effect === rule.effect && before.source === rule.source) return;
-      await this.#append([
+      await this.#log.append([
         {
           payload: { type: "session_permission_overlay_set", overlay: { rules: [...kept, rule] } },
           runId: null,
@@ -251,20 +251,20 @@ export class SessionActor {
 
   /** Stored events after `cursor` and, for a session of ours, the live tail. */
   subscribe(request: { cursor: number; limit?: number }): Promise<EventSubscription> {
-    if (this.#storageFailure !== null) return Promise.reject(this.#storageFailure);
-    return this.#log.subscribe({ ...request, live: this.#log.writable || !this.#log.published });
+    if (this.#log.failure !== null) return Promise.reject(this.#log.failure);
+    return this.#log.events.subscribe({ ...request, live: true });
   }
 
   /** An interactive client can answer approvals and type; while one is attached nothing expires (S-270). */
   attachInteractive(): () => void {
-    this.#interactiveClients += 1;
+    this.#presence.attach();
     this.#gate.attachmentChanged(true);
     let attached = true;
     return () => {
       if (!attached) return;
       attached = false;
-      this.#interactiveClients -= 1;
-      this.#gate.attachmentChanged(this.#interactiveClients > 0);
+      this.#presence.detach();
+      this.#gate.attachmentChanged(this.#presence.attended);
     };
   }
 
@@ -276,23 +276,19 @@ export class SessionActor {
       await running.ended;
     }
     await this.#mailbox.close();
-    if (this.#log.published && this.#log.writable) {
-      await this.#services.store.writeMetadata(this.meta());
-    }
-    await this.#log.close();
+    const { events } = this.#log;
+    await this.#saveMetadata();
+    await events.close();
   }
 
   #launch(run: AdmittedRun): void {
     const controller = new AbortController();
-    const { services } = { services: this.#services };
+    const services = this.#services;
     const context = new RunContext({
       sessionId: this.sessionId,
       rootSessionId: this.rootSessionId,
       run,
-      log: {
-        append: (drafts) => this.#append(drafts),
-        appendStream: (draft) => this.#log.appendStream(draft),
-      },
+      log: this.#log,
       view: this.#state,
       warm: (plugin) => services.stages.plugins.warm(plugin),
     });
@@ -301,13 +297,13 @@ export class SessionActor {
       {
         stages: {
           ...services.stages,
-          log: context.log,
+          log: this.#log,
           gate: this.#gate,
           policy: () => this.#policy(),
         },
         cwd: services.facts.workspaceRoot,
         workspaceRoot: services.facts.workspaceRoot,
-        stdinAttended: () => this.#interactiveClients > 0,
+        stdinAttended: () => this.#presence.attended,
         title: {
           maxChars: services.facts.config.sessionTitle.maxChars,
           enabled: titleEnabled(services.facts.config.sessionTitle),
@@ -319,7 +315,7 @@ export class SessionActor {
       .catch((error: unknown) => this.#fail(run, error))
       .finally(() => {
         this.#running = null;
-        this.#scheduleMetadata();
+        return this.#saveMetadata();
       });
     this.#running = { run, controller, ended };
   }
@@ -328,27 +324,21 @@ export class SessionActor {
   async #fail(run: AdmittedRun, error: unknown): Promise<void> {
     this.#services.logger.log("error", "run failed", { error: describeRunError(error).message });
     try {
-      await this.#append([
+      await this.#log.append([
         { payload: { type: "run_failed", error: describeRunError(error) }, runId: run.runId },
       ]);
     } catch (writing) {
       const cause = isCookieError(writing, "storage_failed") ? writing : error;
-      this.#storageFailure = isCookieError(cause)
+      this.#log.failure = isCookieError(cause)
         ? cause
         : new CookieError("engine", "the run hit an internal error", { cause });
-      this.#log.dropSubscribers();
+      this.#log.events.dropSubscribers();
     }
-  }
-
-  async #append(drafts: readonly EventDraft[]): Promise<StoredEvent[]> {
-    const events = await this.#log.append(drafts);
-    this.#storageFailure = null;
-    return events;
   }
 
   async #settleLeftovers(): Promise<void> {
     const drafts = settleInterrupted(this.#state);
-    if (drafts.length > 0) await this.#append(drafts);
+    if (drafts.length > 0) await this.#log.append(drafts);
   }
 
   /** The rules as they stand now: the document of the last run, the overlay of this moment (S-126). */
@@ -361,25 +351,30 @@ export class SessionActor {
     };
   }
 
-  #scheduleMetadata(): void {
-    if (!this.#log.published || !this.#log.writable) return;
-    this.#services.store.writeMetadata(this.meta()).catch((error: unknown) => {
+  /** The cache that lists show; losing it costs a rebuild, so a failure is only noted. */
+  async #saveMetadata(): Promise<void> {
+    const { events } = this.#log;
+    if (!events.published || !events.writable) return;
+    try {
+      await this.#services.store.writeMetadata(this.meta());
+    } catch (error) {
       this.#services.logger.log("warn", "the session's metadata cache could not be written", {
         error: describeRunError(error).message,
       });
-    });
+    }
   }
 
   #requireWritable(): void {
-    if (!this.#log.writable) {
+    if (!this.writable) {
       throw new CookieError("session_foreign", "session is owned by another cookie process");
     }
   }
 
-  #requireRun(runId: RunId): void {
+  #requireRun(runId: RunId): AdmittedRun {
     if (this.#running?.run.runId !== runId) {
       throw new CookieError("run_missing", `run ${runId} is not active in this session`);
     }
+    return this.#running.run;
   }
 }
 

@@ -1,19 +1,20 @@
 import {
-  type AgentSnapshot,
   CookieError,
   type RunId,
   type RunSelection,
   type SessionId,
   type SessionMeta,
 } from "@cookie-agent/sdk/protocol";
-import { EventLog } from "../event/event-log.ts";
+import { EventLog, type EventLogOptions, type LogObserver } from "../event/event-log.ts";
 import { GroupCommit } from "../event/group-commit.ts";
+import { ApprovalGate } from "../permission/approval-gate.ts";
 import { snapshotAgent } from "../run/admit-run.ts";
 import type { SessionLocation, TreeLease } from "../store/session-store.ts";
 import { createId } from "../support/create-id.ts";
 import { createHandle } from "./create-handle.ts";
 import { SessionActor } from "./session-actor.ts";
-import { describeSession } from "./session-meta.ts";
+import { SessionLog } from "./session-log.ts";
+import { SessionPresence } from "./session-presence.ts";
 import type { SessionServices } from "./session-services.ts";
 import { SessionState } from "./session-state.ts";
 
@@ -32,15 +33,8 @@ export class SessionRegistry {
     const { facts } = this.#services;
     const { document, snapshot } = snapshotAgent(facts, selection);
     const sessionId = createId<SessionId>();
-    const state = new SessionState();
-    const log = EventLog.create({
-      sessionId,
-      rootId: sessionId,
-      store: this.#services.store,
-      sync: this.#sync,
-      observer: state,
-      metadata: () => describeSession(sessionId, state, []),
-    });
+    const { actor, log, observer } = this.#build(sessionId, sessionId);
+    log.attach(EventLog.create({ ...this.#logOptions(actor), observer }));
     await log.append([
       {
         payload: {
@@ -48,14 +42,13 @@ export class SessionRegistry {
           origin: { type: "root" },
           cwd_identity: facts.workspaceRoot,
           creation_selection: selection,
-          creation_agent: snapshot satisfies AgentSnapshot,
+          creation_agent: snapshot,
           ...facts.revisions([document]),
           short_id: createHandle(snapshot.agent),
         },
         runId: null,
       },
     ]);
-    const actor = this.#actor(sessionId, sessionId, log, state);
     this.#open.set(sessionId, Promise.resolve(actor));
     return actor;
   }
@@ -126,18 +119,15 @@ export class SessionRegistry {
     }
     const lease = writing ? await this.#lease(location) : undefined;
     try {
-      const state = new SessionState();
-      const log = await EventLog.open({
-        sessionId,
-        rootId: location.rootId,
-        store: this.#services.store,
-        sync: this.#sync,
-        observer: state,
-        location,
-        metadata: () => describeSession(sessionId, state, []),
-        ...(lease === undefined ? {} : { lease }),
-      });
-      const actor = this.#actor(sessionId, location.rootId, log, state);
+      const { actor, log, observer } = this.#build(sessionId, location.rootId);
+      log.attach(
+        await EventLog.open({
+          ...this.#logOptions(actor),
+          observer,
+          location,
+          ...(lease === undefined ? {} : { lease }),
+        }),
+      );
       if (writing) await actor.settle();
       return actor;
     } catch (error) {
@@ -154,12 +144,42 @@ export class SessionRegistry {
     return lease;
   }
 
-  #actor(
-    sessionId: SessionId,
-    rootSessionId: SessionId,
-    log: EventLog,
-    state: SessionState,
-  ): SessionActor {
-    return new SessionActor({ sessionId, rootSessionId, services: this.#services, log, state });
+  /** An actor with its fold, before its log is there: the log is folded into both state and approvals. */
+  #build(sessionId: SessionId, rootSessionId: SessionId): BuiltSession {
+    const state = new SessionState();
+    const log = new SessionLog();
+    const presence = new SessionPresence();
+    const gate = new ApprovalGate({
+      append: (drafts) => log.append(drafts),
+      mode: () => presence.mode,
+      attended: () => presence.attended,
+      headless: this.#services.headless,
+      approvalTimeoutMs: this.#services.facts.config.approval.timeoutMs,
+    });
+    const observer: LogObserver = {
+      apply(event) {
+        state.apply(event);
+        gate.apply(event);
+      },
+    };
+    const services = this.#services;
+    const parts = { sessionId, rootSessionId, services, log, state, presence, gate };
+    return { actor: new SessionActor(parts), log, observer };
   }
+
+  #logOptions(actor: SessionActor): Omit<EventLogOptions, "observer"> {
+    return {
+      sessionId: actor.sessionId,
+      rootId: actor.rootSessionId,
+      store: this.#services.store,
+      sync: this.#sync,
+      metadata: () => actor.meta(),
+    };
+  }
+}
+
+interface BuiltSession {
+  readonly actor: SessionActor;
+  readonly log: SessionLog;
+  readonly observer: LogObserver;
 }

@@ -29,6 +29,7 @@ export interface RunRecord {
 
 export interface OpenCall {
   readonly runId: RunId;
+  readonly tool: string;
   readonly owner: ToolCallOwner;
 }
 
@@ -115,7 +116,11 @@ export class SessionState {
         break;
       case "tool_call_started":
         if (event.run_id !== null) {
-          this.openCalls.set(payload.tool_call_id, { runId: event.run_id, owner: payload.owner });
+          this.openCalls.set(payload.tool_call_id, {
+            runId: event.run_id,
+            tool: payload.tool,
+            owner: payload.owner,
+          });
         }
         break;
       case "tool_call_terminated":

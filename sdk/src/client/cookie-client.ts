@@ -1,14 +1,15 @@
 import {
   CLIENT_PROTOCOL_VERSION,
   CookieError,
+  type EventEnvelope,
   EventsSubscribe,
   EventsSubscription,
   Handshake,
   type Method,
   type ParamsInput,
-  type ParamsOf,
   type ResultOf,
   type SessionId,
+  type StoredEvent,
   ToolOutputDelta,
   ToolOutputGap,
   ToolOutputSnapshot,
@@ -16,11 +17,12 @@ import {
 import { Connection, type Transport } from "../rpc/index.ts";
 import { DeliveryQueue } from "./delivery-queue.ts";
 
-type EventEnvelope = Extract<ParamsOf<typeof EventsSubscription>, { type: "event" }>["event"];
-
-/** What a subscriber meets, in order. `recovered` says that a gap was closed by reading the log again. */
+/**
+ * What a subscriber meets, in order. `recovered` says that a gap was closed by reading the log again. A payload
+ * type that this version does not know is passed on as it is; skip it (D-066).
+ */
 export type SessionNews =
-  | { readonly type: "event"; readonly event: EventEnvelope }
+  | { readonly type: "event"; readonly event: StoredEvent }
   | { readonly type: "recovered"; readonly afterSeq: number }
   | {
       readonly type: "output";
@@ -42,6 +44,8 @@ export interface SubscribeOptions {
   readonly cursor?: number;
   /** This client can answer approvals and take keyboard input (D-152). */
   readonly interactive?: boolean;
+  /** False: events only, without the output of running calls. */
+  readonly outputs?: boolean;
 }
 
 /** Events of one subscription page; more are read with the last seq as cursor. */
@@ -69,7 +73,7 @@ export class CookieClient {
       if (params.type === "event") {
         this.#queues
           .get(params.event.session_id)
-          ?.push({ type: "event", event: params.event });
+          ?.push({ type: "event", event: asStored(params.event) });
       } else {
         this.#queues
           .get(params.session_id)
@@ -136,7 +140,7 @@ export class CookieClient {
           live = page.live !== false;
           for (const event of page.events) {
             cursor = event.seq;
-            yield { type: "event", event };
+            yield { type: "event", event: asStored(event) };
           }
         }
         if (!live) return;
@@ -176,6 +180,7 @@ export class CookieClient {
         cursor: cursor(),
         limit: PAGE_EVENTS,
         ...(options.interactive === undefined ? {} : { interactive: options.interactive }),
+        ...(options.outputs === undefined ? {} : { outputs: options.outputs }),
       });
       yield page;
       if (page.more !== true) return;
@@ -189,4 +194,9 @@ export class CookieClient {
     for (const queue of this.#queues.values()) queue.end();
     this.#queues.clear();
   }
+}
+
+/** The kernel checked the payload when it was written; the envelope is checked on arrival. */
+function asStored(envelope: EventEnvelope): StoredEvent {
+  return envelope as unknown as StoredEvent;
 }

@@ -1,1 +1,22 @@
-export {};
+import { claimStandardOutput } from "../plugin/standard-streams.ts";
+import { createLineTransport } from "../rpc/line-transport.ts";
+import { HostProcess } from "./host-process.ts";
+
+const output = claimStandardOutput();
+
+// One plugin's stray error must not end its neighbours.
+process.on("uncaughtException", report);
+process.on("unhandledRejection", report);
+
+const line = createLineTransport({
+  input: process.stdin,
+  output,
+  onBadLine: ({ reason }) => process.stderr.write(`skipped a line from the kernel: ${reason}\n`),
+});
+await new HostProcess(line, report).run();
+process.exit(0);
+
+function report(error: unknown): void {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  process.stderr.write(`${text}\n`);
+}

@@ -1,1 +1,26 @@
-export {};
+export { CookieError as ToolError } from "../protocol/errors.ts";
+export { createManifest } from "./create-manifest.ts";
+export {
+  definePlugin,
+  type Plugin,
+  type PluginContext,
+  type PluginDefinition,
+} from "./define-plugin.ts";
+export {
+  type ArgumentsOf,
+  type DynamicPrepare,
+  defineTool,
+  type StaticPrepare,
+  type ToolDefinition,
+  type ToolParameters,
+} from "./define-tool.ts";
+export type { HostClient, LogLevel } from "./host-client.ts";
+export type { PreparedCall, PrepareRequest } from "./prepared-call.ts";
+export { serve, servePlugin } from "./serve.ts";
+export type {
+  OutputChunk,
+  ProgressDelta,
+  ToolAnswer,
+  ToolAnswerOptions,
+  ToolInvocation,
+} from "./tool-invocation.ts";

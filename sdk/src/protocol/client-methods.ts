@@ -256,6 +256,8 @@ export const EventsSubscribe = request(
     cursor: Count.optional(),
     limit: z.int().min(1).max(5000).optional(),
     interactive: z.boolean().optional(),
+    /** False: no output of running calls, only events. */
+    outputs: z.boolean().optional(),
   }),
   z.object({
     events: z.array(EventEnvelope),

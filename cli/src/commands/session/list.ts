@@ -1,5 +1,5 @@
-import { Flags } from "@oclif/core";
 import { SessionList } from "@cookie-agent/sdk/protocol";
+import { Flags } from "@oclif/core";
 import { BaseCommand } from "../../base-command.ts";
 import { openLocalKernel } from "../../open-kernel.ts";
 import { renderTable } from "../../render-table.ts";

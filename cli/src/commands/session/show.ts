@@ -1,15 +1,14 @@
-import { Args, Flags } from "@oclif/core";
 import {
   type EventPayload,
   SessionGet,
   type SessionId,
   type SessionMeta,
+  type StoredEvent,
 } from "@cookie-agent/sdk/protocol";
+import { Args, Flags } from "@oclif/core";
 import { BaseCommand } from "../../base-command.ts";
 import { openLocalKernel } from "../../open-kernel.ts";
 import { printable } from "../../render-table.ts";
-
-type Envelope = { readonly seq: number; readonly timestamp: string; readonly payload: EventPayload };
 
 export default class ShowSession extends BaseCommand {
   static override summary = "Show one session: what was asked, called and answered.";
@@ -26,9 +25,9 @@ export default class ShowSession extends BaseCommand {
     });
     try {
       const { session } = await local.client.request(SessionGet, { session_id: sessionId });
-      const events: Envelope[] = [];
+      const events: StoredEvent[] = [];
       for await (const news of local.client.subscribe(sessionId)) {
-        if (news.type === "event") events.push(news.event as Envelope);
+        if (news.type === "event") events.push(news.event);
         if (news.type === "event" && news.event.seq >= session.last_event_seq) break;
       }
       if (flags.json) return this.printJson({ session, events });

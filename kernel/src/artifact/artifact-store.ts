@@ -1,0 +1,52 @@
+import type { Digest, SessionId } from "@cookie-agent/sdk/protocol";
+
+/** What a finished artifact is; lines are newlines, plus one for a last line without one (T 3.2). */
+export interface StoredArtifact {
+  readonly sha256: Digest;
+  readonly byteLength: number;
+  readonly lineCount: number;
+}
+
+/**
+ * One channel of output on its way into the store. The owner ends it with `publish` or `discard`, whatever
+ * happened before.
+ */
+export interface CaptureFile {
+  readonly byteLength: number;
+  /** Appends all of `bytes` or, when it rejects with `execution_failed`, none of them. */
+  append(bytes: Uint8Array): Promise<void>;
+  /** Ends appending; the digest is known before anything is published. */
+  seal(): StoredArtifact;
+  /** Makes the sealed content durable under its digest and ends the capture. Rejects with `execution_failed`. */
+  publish(): Promise<void>;
+  /** Drops the temporary; harmless after `publish`. */
+  discard(): void;
+}
+
+/** A verified artifact, open for reading; the caller closes it. */
+export interface OpenedArtifact {
+  readonly byteLength: number;
+  readonly lineCount: number;
+  /** At most `length` bytes from `position`; fewer only at the end. */
+  read(position: number, length: number): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+
+/**
+ * Content by digest. What belongs to a root session stands with that root; possession of a digest gives access
+ * within the project (S 4.1, 4.2).
+ */
+export interface ArtifactStore {
+  /** Starts a capture for the tree of `rootId`; `channel` only tells temporaries of one call apart. */
+  beginCapture(rootId: SessionId, channel?: number): Promise<CaptureFile>;
+  /** Stores `bytes`; equal content is stored once and made young again (T-146). */
+  put(rootId: SessionId, bytes: Uint8Array): Promise<StoredArtifact>;
+  /**
+   * Finds an artifact in the caller's tree, among the shared ones, then in the other trees of the project. Content
+   * is checked against its digest when this process first reads it. Rejects with `artifact_missing` or
+   * `artifact_corrupt`.
+   */
+  open(rootId: SessionId, sha256: Digest): Promise<OpenedArtifact>;
+  /** Removes temporaries that are older than an hour and whose writer is gone (T-149). */
+  sweepTemporaries(): Promise<void>;
+}

@@ -1,0 +1,206 @@
+import {
+  CookieError,
+  type OutputDeclaration,
+  type RetainedOutput,
+  type RetainedStream,
+  type SessionId,
+} from "@cookie-agent/sdk/protocol";
+import { sha256Hex } from "../support/digest.ts";
+import { cutUtf8 } from "../support/safe-text.ts";
+import { encodeManifest } from "./artifact-manifest.ts";
+import type { ArtifactStore, CaptureFile, StoredArtifact } from "./artifact-store.ts";
+import { storedArtifactReference } from "./artifact-uri.ts";
+import { PreviewBuilder } from "./preview-output.ts";
+import {
+  isTruncated,
+  type MeasuredStream,
+  previewBytesPerStream,
+  renderOutput,
+} from "./render-output.ts";
+
+/** `[tool_output]`: what of a stream is shown, and how much of a call is kept. */
+export interface OutputLimits {
+  readonly maxLines: number;
+  readonly maxBytes: number;
+  readonly maxRetainedBytes: number;
+}
+
+/** What the model reads of a call's output, and where all of it is kept. */
+export interface CapturedOutput {
+  readonly rendered: string;
+  readonly retained: RetainedOutput;
+}
+
+/**
+ * The output of one bounded call: written to disk as it comes, previewed in bounded memory, published as artifacts
+ * at the end (T 3.1). Calls of `write` must not overlap; exactly one of `finish` and `discard` ends it.
+ */
+export class OutputCapture {
+  readonly #store: ArtifactStore;
+  readonly #rootId: SessionId;
+  readonly #named: boolean;
+  readonly #channels: readonly Channel[];
+  readonly #maxRetainedBytes: number;
+  #acceptedBytes = 0;
+  #failure: CookieError | undefined;
+
+  constructor(options: {
+    store: ArtifactStore;
+    rootId: SessionId;
+    output: OutputDeclaration;
+    limits: OutputLimits;
+  }) {
+    const { output, limits } = options;
+    this.#store = options.store;
+    this.#rootId = options.rootId;
+    this.#maxRetainedBytes = limits.maxRetainedBytes;
+    this.#named = output.mode === "named";
+    const names: readonly (string | null)[] = output.mode === "named" ? output.streams : [null];
+    const maxBytes = previewBytesPerStream(limits.maxBytes, output);
+    this.#channels = names.map((name) => ({
+      name,
+      file: undefined,
+      preview: new PreviewBuilder(
+        { maxLines: limits.maxLines, maxBytes },
+        this.#named ? "terminal" : "exact",
+      ),
+    }));
+  }
+
+  /** Text bytes accepted so far, over all streams; what progress acknowledgements count (E-103). */
+  get acceptedBytes(): number {
+    return this.#acceptedBytes;
+  }
+
+  /**
+   * Accepts text. Rejects with `progress_limit` for an undeclared stream, `resource_limit` when the call's cap is
+   * reached (what fits is kept, E-104) and `execution_failed` when the disk fails; after one of the last two every
+   * further write rejects alike.
+   */
+  async write(stream: string | null, text: string): Promise<void> {
+    if (this.#failure) throw this.#failure;
+    const index = this.#channels.findIndex(({ name }) => name === stream);
+    const channel = this.#channels[index];
+    if (channel === undefined) throw undeclaredStream(stream);
+    const room = this.#maxRetainedBytes - this.#acceptedBytes;
+    const accepted = cutUtf8(text, room);
+    try {
+      await this.#append(channel, index, accepted);
+      if (accepted.length < text.length) throw overCap(this.#maxRetainedBytes);
+    } catch (error) {
+      this.#failure = toCookieError(error);
+      throw this.#failure;
+    }
+  }
+
+  /**
+   * Publishes every stream and, for named ones, their manifest; previews tell the model how to read on. Rejects with
+   * the write error when a complete result is asked for after one, and with `execution_failed` when nothing could be
+   * published (T-132).
+   */
+  async finish(end: { incomplete: boolean }): Promise<CapturedOutput> {
+    if (this.#failure && !end.incomplete) {
+      this.discard();
+      throw this.#failure;
+    }
+    try {
+      const sealed = this.#channels.map(sealChannel);
+      const streams = sealed.map(describeStream);
+      const manifest = this.#named ? encodeManifest(streams) : undefined;
+      await this.#publish(manifest);
+      const digest = manifest ? sha256Hex(manifest) : (sealed[0]?.artifact ?? EMPTY).sha256;
+      return {
+        rendered: renderOutput(sealed, digest),
+        retained: {
+          reference: storedArtifactReference(digest),
+          streams,
+          incomplete: end.incomplete,
+        },
+      };
+    } finally {
+      this.discard();
+    }
+  }
+
+  discard(): void {
+    for (const { file } of this.#channels) file?.discard();
+  }
+
+  async #append(channel: Channel, index: number, text: string): Promise<void> {
+    if (text === "") return;
+    channel.file ??= await this.#store.beginCapture(this.#rootId, index);
+    const bytes = Buffer.from(text, "utf8");
+    await channel.file.append(bytes);
+    this.#acceptedBytes += bytes.byteLength;
+    channel.preview.write(text);
+  }
+
+  async #publish(manifest: Uint8Array | undefined): Promise<void> {
+    const work: Promise<unknown>[] = this.#channels.map(
+      ({ file }) => file?.publish() ?? this.#store.put(this.#rootId, new Uint8Array(0)),
+    );
+    if (manifest) work.push(this.#store.put(this.#rootId, manifest));
+    // Wait for all: a file must not be discarded while it is being published.
+    const failed = (await Promise.allSettled(work)).find(({ status }) => status === "rejected");
+    if (failed?.status === "rejected") throw toCookieError(failed.reason);
+  }
+}
+
+interface Channel {
+  readonly name: string | null;
+  /** Absent until the first text: most calls never write to every stream. */
+  file: CaptureFile | undefined;
+  readonly preview: PreviewBuilder;
+}
+
+interface SealedStream extends MeasuredStream {
+  readonly artifact: StoredArtifact;
+}
+
+const EMPTY: StoredArtifact = {
+  sha256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+  byteLength: 0,
+  lineCount: 0,
+};
+
+function sealChannel({ name, file, preview }: Channel): SealedStream {
+  const artifact = file?.seal() ?? EMPTY;
+  const { byteLength, lineCount } = artifact;
+  return { name, artifact, byteLength, lineCount, preview: preview.finish() };
+}
+
+function describeStream(stream: SealedStream): RetainedStream {
+  const { artifact, preview } = stream;
+  const truncated = isTruncated(stream);
+  return {
+    name: stream.name,
+    reference: storedArtifactReference(artifact.sha256),
+    sha256: artifact.sha256,
+    byte_length: artifact.byteLength,
+    line_count: artifact.lineCount,
+    truncated,
+    next_offset: truncated ? preview.nextOffset : null,
+    next_byte: truncated ? preview.nextByte : null,
+  };
+}
+
+function undeclaredStream(stream: string | null): CookieError {
+  return new CookieError(
+    "progress_limit",
+    stream === null
+      ? "the tool declares named streams; every chunk of output must name one"
+      : `the tool does not declare the output stream ${stream}`,
+  );
+}
+
+function overCap(maxRetainedBytes: number): CookieError {
+  return new CookieError(
+    "resource_limit",
+    `the call printed more than ${maxRetainedBytes} bytes, all that is kept of one call; print less or write to a file`,
+  );
+}
+
+function toCookieError(error: unknown): CookieError {
+  if (error instanceof CookieError) return error;
+  return new CookieError("execution_failed", "output could not be stored", { cause: error });
+}

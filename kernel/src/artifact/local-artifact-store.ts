@@ -1,0 +1,236 @@
+import { randomUUID } from "node:crypto";
+import * as fs from "node:fs";
+import * as files from "node:fs/promises";
+import { join } from "node:path";
+import { CookieError, type Digest, SessionId } from "@cookie-agent/sdk/protocol";
+import { sha256Hex } from "../support/digest.ts";
+import { tryLockDescriptor } from "../support/file-lock.ts";
+import type {
+  ArtifactStore,
+  CaptureFile,
+  OpenedArtifact,
+  StoredArtifact,
+} from "./artifact-store.ts";
+import { digestFile } from "./digest-file.ts";
+import { TemporaryFile } from "./temporary-file.ts";
+
+const SHARED_DIRECTORY = "artifacts.shared";
+const TREE_DIRECTORY = "artifacts";
+const TEMPORARY_NAME = /^\.(?:capture-|[0-9a-f]{64}\.).*\.tmp$/;
+const TEMPORARY_AGE_MS = 60 * 60 * 1000;
+/** Digests whose content this process has checked; forgetting some only costs a second check. */
+const MAX_CHECKED = 16_384;
+
+/** The artifact store in the files of one project: `sessions/<workdirkey>` (S 3.1). */
+export function createLocalArtifactStore(options: { storeDir: string }): ArtifactStore {
+  return new LocalArtifactStore(options.storeDir);
+}
+
+class LocalArtifactStore implements ArtifactStore {
+  readonly #storeDir: string;
+  readonly #checked = new Map<string, StoredArtifact>();
+
+  constructor(storeDir: string) {
+    this.#storeDir = storeDir;
+  }
+
+  async beginCapture(rootId: SessionId, channel = 0): Promise<CaptureFile> {
+    const name = `.capture-${randomUUID()}-output${channel}.tmp`;
+    const file = await TemporaryFile.create(this.#directoryOf(rootId), name);
+    return {
+      get byteLength() {
+        return file.byteLength;
+      },
+      append: (bytes) => file.append(bytes),
+      seal: () => file.seal(),
+      publish: () => this.#publish(file),
+      discard: () => file.discard(),
+    };
+  }
+
+  async put(rootId: SessionId, bytes: Uint8Array): Promise<StoredArtifact> {
+    const directory = this.#directoryOf(rootId);
+    const sha256 = sha256Hex(bytes);
+    const target = join(directory, sha256);
+    const known = this.#checked.get(target);
+    if (known !== undefined && refresh(target, known.byteLength)) return known;
+    const file = await TemporaryFile.create(directory, `.${sha256}.${randomUUID()}.tmp`);
+    try {
+      await file.append(bytes);
+      await this.#publish(file);
+    } finally {
+      file.discard();
+    }
+    return file.seal();
+  }
+
+  async open(rootId: SessionId, sha256: Digest): Promise<OpenedArtifact> {
+    let corrupt = false;
+    for await (const directory of this.#searchPath(rootId)) {
+      const opened = await this.#openIn(directory, sha256);
+      if (opened === "corrupt") corrupt = true;
+      else if (opened !== "missing") return opened;
+    }
+    if (corrupt) {
+      throw new CookieError("artifact_corrupt", `artifact ${sha256} does not match its digest`);
+    }
+    throw new CookieError("artifact_missing", `there is no artifact ${sha256} in this project`);
+  }
+
+  async sweepTemporaries(): Promise<void> {
+    const oldest = Date.now() - TEMPORARY_AGE_MS;
+    const directories = [
+      join(this.#storeDir, SHARED_DIRECTORY),
+      ...(await this.#treeDirectories()),
+    ];
+    for (const directory of directories) {
+      for (const name of await listNames(directory)) {
+        if (TEMPORARY_NAME.test(name)) await sweep(join(directory, name), oldest);
+      }
+    }
+  }
+
+  async #publish(file: TemporaryFile): Promise<void> {
+    const artifact = file.seal();
+    const target = join(file.directory, artifact.sha256);
+    if ((await this.#holds(target, artifact)) && refresh(target, artifact.byteLength)) {
+      file.discard();
+    } else {
+      await file.moveTo(target);
+    }
+    this.#remember(target, artifact);
+  }
+
+  /** Whether `target` is there and, checked once per process, holds what its name says. */
+  async #holds(target: string, artifact: StoredArtifact): Promise<boolean> {
+    if (this.#checked.has(target)) return true;
+    const opened = await openRegular(target);
+    if (opened === undefined) return false;
+    try {
+      return (await digestFile(opened.fd)).sha256 === artifact.sha256;
+    } finally {
+      await opened.close();
+    }
+  }
+
+  async #openIn(
+    directory: string,
+    sha256: Digest,
+  ): Promise<OpenedArtifact | "missing" | "corrupt"> {
+    const path = join(directory, sha256);
+    const handle = await openRegular(path);
+    if (handle === undefined) return "missing";
+    let found = this.#checked.get(path);
+    try {
+      if (found === undefined) {
+        found = await digestFile(handle.fd);
+        if (found.sha256 !== sha256) {
+          await handle.close();
+          return "corrupt";
+        }
+        this.#remember(path, found);
+      }
+    } catch (error) {
+      await handle.close();
+      throw new CookieError("execution_failed", `artifact ${sha256} cannot be read`, {
+        cause: error,
+      });
+    }
+    return {
+      byteLength: found.byteLength,
+      lineCount: found.lineCount,
+      read: async (position, length) => {
+        const buffer = Buffer.allocUnsafe(length);
+        const { bytesRead } = await handle.read(buffer, 0, length, position);
+        return buffer.subarray(0, bytesRead);
+      },
+      close: () => handle.close(),
+    };
+  }
+
+  async *#searchPath(rootId: SessionId): AsyncIterable<string> {
+    const own = this.#treeDirectory(rootId);
+    yield own;
+    yield join(this.#storeDir, SHARED_DIRECTORY);
+    for (const directory of await this.#treeDirectories()) if (directory !== own) yield directory;
+  }
+
+  async #treeDirectories(): Promise<string[]> {
+    const names = await listNames(this.#storeDir);
+    return names.flatMap((name) => {
+      const rootId = SessionId.safeParse(name);
+      return rootId.success ? [this.#treeDirectory(rootId.data)] : [];
+    });
+  }
+
+  #treeDirectory(rootId: SessionId): string {
+    return join(this.#storeDir, rootId, TREE_DIRECTORY);
+  }
+
+  /** Output of a root that has no folder is unplaced and goes to the shared store. */
+  #directoryOf(rootId: SessionId): string {
+    const placed = fs.existsSync(join(this.#storeDir, rootId));
+    const directory = placed ? this.#treeDirectory(rootId) : join(this.#storeDir, SHARED_DIRECTORY);
+    try {
+      fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      throw new CookieError("execution_failed", "the artifact folder cannot be created", {
+        cause: error,
+      });
+    }
+    return directory;
+  }
+
+  #remember(path: string, artifact: StoredArtifact): void {
+    if (this.#checked.size >= MAX_CHECKED) this.#checked.clear();
+    this.#checked.set(path, artifact);
+  }
+}
+
+/** Makes an artifact young again (T-146); false when it is not there as it should be. */
+function refresh(path: string, byteLength: number): boolean {
+  const stat = fs.lstatSync(path, { throwIfNoEntry: false });
+  if (stat === undefined || !stat.isFile() || stat.size !== byteLength) return false;
+  const now = new Date();
+  try {
+    fs.utimesSync(path, now, now);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function openRegular(path: string): Promise<files.FileHandle | undefined> {
+  const flags = fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK;
+  try {
+    const handle = await files.open(path, flags);
+    if ((await handle.stat()).isFile()) return handle;
+    await handle.close();
+  } catch {
+    // Unreadable is as good as missing to whoever asked for the digest.
+  }
+  return undefined;
+}
+
+async function sweep(path: string, oldest: number): Promise<void> {
+  try {
+    const handle = await files.open(path, fs.constants.O_RDWR | fs.constants.O_NOFOLLOW);
+    try {
+      const { mtimeMs } = await handle.stat();
+      if (mtimeMs < oldest && (await tryLockDescriptor(handle.fd)))
+        await files.rm(path, { force: true });
+    } finally {
+      await handle.close();
+    }
+  } catch {
+    // Another process was faster, or the file is not ours to touch; it is looked at again next time.
+  }
+}
+
+async function listNames(directory: string): Promise<string[]> {
+  try {
+    return await files.readdir(directory);
+  } catch {
+    return [];
+  }
+}

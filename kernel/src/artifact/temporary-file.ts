@@ -1,0 +1,125 @@
+import { createHash } from "node:crypto";
+import * as fs from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { CookieError } from "@cookie-agent/sdk/protocol";
+import { tryLockDescriptor } from "../support/file-lock.ts";
+import type { StoredArtifact } from "./artifact-store.ts";
+import { digestFile } from "./digest-file.ts";
+import { TextMeter } from "./text-meter.ts";
+
+/** One write never holds the thread for longer than this many bytes take. */
+const WRITE_BYTES = 64 * 1024;
+/** After so many bytes other work gets a turn. */
+const TURN_BYTES = 1024 * 1024;
+
+const datasync = promisify(fs.fdatasync);
+const nextTurn = promisify(setImmediate);
+
+/**
+ * A file on its way to its digest: created exclusively with mode 0600, locked while its writer lives, hashed and
+ * metered as it grows (T-131).
+ */
+export class TemporaryFile {
+  readonly directory: string;
+  readonly #path: string;
+  readonly #fd: number;
+  readonly #hash = createHash("sha256");
+  readonly #meter = new TextMeter();
+  #sealed: StoredArtifact | undefined;
+  #open = true;
+
+  private constructor(directory: string, path: string, fd: number) {
+    this.directory = directory;
+    this.#path = path;
+    this.#fd = fd;
+  }
+
+  static async create(directory: string, name: string): Promise<TemporaryFile> {
+    const path = join(directory, name);
+    let fd: number;
+    try {
+      fd = fs.openSync(path, "wx+", 0o600);
+    } catch (error) {
+      throw storageError("output cannot be stored", error);
+    }
+    const file = new TemporaryFile(directory, path, fd);
+    try {
+      if (!(await tryLockDescriptor(fd))) throw new Error("the lock of a new file is taken");
+    } catch (error) {
+      file.discard();
+      throw storageError("output cannot be stored", error);
+    }
+    return file;
+  }
+
+  get byteLength(): number {
+    return this.#meter.byteLength;
+  }
+
+  /** All of `bytes` or none: a failed write cuts the file back to what was accepted before (T-132). */
+  async append(bytes: Uint8Array): Promise<void> {
+    if (!this.#open || this.#sealed)
+      throw new CookieError("execution_failed", "the output is closed");
+    const accepted = this.#meter.byteLength;
+    try {
+      for (let at = 0; at < bytes.byteLength; ) {
+        if (at > 0 && at % TURN_BYTES < WRITE_BYTES) await nextTurn();
+        const length = Math.min(WRITE_BYTES, bytes.byteLength - at);
+        at += fs.writeSync(this.#fd, bytes, at, length, accepted + at);
+      }
+    } catch (error) {
+      try {
+        fs.ftruncateSync(this.#fd, accepted);
+      } catch {
+        // What lies beyond the accepted length makes the digest check fail; nothing false is published.
+      }
+      throw storageError("output could not be written", error);
+    }
+    this.#hash.update(bytes);
+    this.#meter.add(bytes);
+  }
+
+  seal(): StoredArtifact {
+    this.#sealed ??= {
+      sha256: this.#hash.digest("hex"),
+      byteLength: this.#meter.byteLength,
+      lineCount: this.#meter.lineCount,
+    };
+    return this.#sealed;
+  }
+
+  /** Makes the content durable, checks it as it stands in the file, and renames it to `target`. */
+  async moveTo(target: string): Promise<void> {
+    const { sha256 } = this.seal();
+    try {
+      await datasync(this.#fd);
+      const found = await digestFile(this.#fd);
+      if (found.sha256 !== sha256) throw new Error("the file does not hold what was written");
+      // A capture may have grown for longer than the collector's grace period.
+      const now = new Date();
+      fs.futimesSync(this.#fd, now, now);
+      fs.renameSync(this.#path, target);
+    } catch (error) {
+      this.discard();
+      throw storageError("output could not be stored", error);
+    }
+    this.#close();
+  }
+
+  discard(): void {
+    if (!this.#open) return;
+    fs.rmSync(this.#path, { force: true });
+    this.#close();
+  }
+
+  #close(): void {
+    this.#open = false;
+    fs.closeSync(this.#fd);
+  }
+}
+
+function storageError(what: string, cause: unknown): CookieError {
+  const reason = cause instanceof Error && "code" in cause ? String(cause.code) : "I/O error";
+  return new CookieError("execution_failed", `${what}: ${reason}`, { cause });
+}

@@ -1,0 +1,116 @@
+import {
+  EventsSubscribe,
+  EventsSubscription,
+  type Notification,
+  type ParamsInput,
+  type SessionId,
+  type StoredEvent,
+  ToolOutputDelta,
+  ToolOutputGap,
+  ToolOutputSnapshot,
+} from "@cookie-agent/sdk/protocol";
+import type { OutputNotice } from "../tool/output-notice.ts";
+import type { Route } from "./client-connection.ts";
+import type { ClientServices } from "./client-services.ts";
+
+/** What a subscription needs of the connection that it lives on. */
+export interface SubscriberPort {
+  /** Resolves once the connection has room for more. */
+  notify<N extends Notification>(notification: N, params: ParamsInput<N>): Promise<void>;
+  /** Runs `cleanup` when the connection ends; the returned function takes that back. */
+  onEnd(cleanup: () => void): () => void;
+}
+
+type Tail = AsyncIterable<StoredEvent | { readonly gap: number }> & { close(): void };
+
+export function registerEventMethods(
+  route: Route,
+  { sessions, outputs }: ClientServices,
+  port: SubscriberPort,
+): void {
+  const current = new Map<SessionId, () => void>();
+
+  route(EventsSubscribe, async ({ session_id, cursor, limit, interactive, outputs: wanted }) => {
+    const actor = await sessions.get(session_id);
+    const { events, more, tail } = await actor.subscribe({
+      cursor: cursor ?? 0,
+      ...(limit === undefined ? {} : { limit }),
+    });
+    if (more) return { events, more };
+    if (tail === undefined) return { events, live: false };
+
+    current.get(session_id)?.();
+    const detach = interactive ? actor.attachInteractive() : () => undefined;
+    const output = wanted === false ? null : outputs.subscribe(session_id);
+    const end = () => {
+      tail.close();
+      output?.close();
+      detach();
+      forget();
+      if (current.get(session_id) === end) current.delete(session_id);
+    };
+    const forget = port.onEnd(end);
+    current.set(session_id, end);
+    const active_outputs = outputs
+      .active(session_id)
+      .map(({ toolCallId, streams }) => ({ call_id: toolCallId, streams }));
+    // The tail follows the answer, so that a reader meets them in that order (D-060).
+    setImmediate(() => {
+      void pumpEvents(port, session_id, tail).finally(end);
+      if (output !== null) void pumpOutput(port, session_id, output).catch(() => output.close());
+    });
+    return { events, active_outputs, live: true };
+  });
+}
+
+/** Hands events on as fast as the connection takes them; the tail's own bound turns a slow reader into a gap. */
+async function pumpEvents(port: SubscriberPort, sessionId: SessionId, tail: Tail): Promise<void> {
+  try {
+    for await (const item of tail) {
+      if ("gap" in item) {
+        await port.notify(EventsSubscription, {
+          type: "gap",
+          session_id: sessionId,
+          last_delivered_seq: item.gap,
+        });
+        return;
+      }
+      await port.notify(EventsSubscription, { type: "event", event: item });
+    }
+  } catch {
+    // the connection ended; its own cleanup follows
+  }
+}
+
+async function pumpOutput(
+  port: SubscriberPort,
+  session_id: SessionId,
+  notices: AsyncIterable<OutputNotice>,
+): Promise<void> {
+  for await (const notice of notices) {
+    const position = { session_id, call_id: notice.toolCallId, stream: notice.stream };
+    switch (notice.kind) {
+      case "snapshot":
+        await port.notify(ToolOutputSnapshot, {
+          ...position,
+          start_offset: notice.startOffset,
+          end_offset: notice.endOffset,
+          chunks: notice.chunks.map(encodeChunk),
+        });
+        break;
+      case "delta":
+        await port.notify(ToolOutputDelta, { ...position, ...encodeChunk(notice) });
+        break;
+      case "gap":
+        await port.notify(ToolOutputGap, { ...position, next_offset: notice.nextOffset });
+        break;
+    }
+  }
+}
+
+function encodeChunk(chunk: { byteOffset: number; data: Uint8Array }): {
+  byte_offset: number;
+  data: string;
+} {
+  return { byte_offset: chunk.byteOffset, data: Buffer.from(chunk.data).toString("base64") };
+}

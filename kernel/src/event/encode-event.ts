@@ -1,0 +1,33 @@
+import {
+  CookieError,
+  EVENT_PAYLOADS,
+  type EventPayload,
+  type StoredEvent,
+} from "@cookie-agent/sdk/protocol";
+import type * as z from "zod";
+import type { EventDraft } from "./event-draft.ts";
+import { describeIssues } from "./parse-record.ts";
+import { MAX_RECORD_BYTES } from "./split-records.ts";
+
+/** The payload with exactly the fields of its schema; `engine` when it does not fit (S-048). */
+export function validateDraft({ payload, runId }: EventDraft): EventDraft {
+  const schema: z.ZodType<EventPayload> = EVENT_PAYLOADS[payload.type];
+  const parsed = schema.safeParse(payload);
+  if (parsed.success) return { payload: parsed.data, runId };
+  throw new CookieError(
+    "engine",
+    `the event ${payload.type} cannot be appended: ${describeIssues(parsed.error)}`,
+  );
+}
+
+/** One physical line, newline included, whatever text the event holds (B100). */
+export function encodeEvent(event: StoredEvent): Buffer {
+  const line = Buffer.from(`${JSON.stringify(event)}\n`);
+  if (line.byteLength > MAX_RECORD_BYTES) {
+    throw new CookieError(
+      "resource_limit",
+      `the event ${event.payload.type} is too large to record: ${line.byteLength} bytes`,
+    );
+  }
+  return line;
+}

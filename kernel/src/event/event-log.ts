@@ -1,0 +1,433 @@
+import {
+  CookieError,
+  type EventEnvelope,
+  type EventType,
+  type SessionId,
+  type SkippedEvent,
+  type StoredEvent,
+} from "@cookie-agent/sdk/protocol";
+import type {
+  LogFile,
+  SessionLocation,
+  SessionStore,
+  StoredMetadata,
+  TreeLease,
+} from "../store/session-store.ts";
+import { AppendChecks } from "./append-checks.ts";
+import { encodeEvent, validateDraft } from "./encode-event.ts";
+import type { EventDraft } from "./event-draft.ts";
+import type { GroupCommit } from "./group-commit.ts";
+import { LogWriter } from "./log-writer.ts";
+import { readLog } from "./read-log.ts";
+import { readPage, type SizedEvent } from "./read-page.ts";
+import { SeqIndex } from "./seq-index.ts";
+import { SkippedEvents } from "./skipped-events.ts";
+import { storageFailed } from "./storage-failed.ts";
+import { isStreamEvent, STREAM_FLUSH_MS, StreamBuffer } from "./stream-buffer.ts";
+import { SubscriberHub, type Subscription } from "./subscriber-hub.ts";
+
+export type { EventDraft } from "./event-draft.ts";
+
+/** The first work of a session: what puts it on disk (S-023). */
+const PUBLISHING_EVENTS: ReadonlySet<string> = new Set<EventType>([
+  "user_input_submitted",
+  "user_input_admitted",
+]);
+/** Events an unpublished session may gather in memory. */
+const MAX_BUFFERED_EVENTS = 4096;
+
+/** The projection of a session: a fold of its events. */
+export interface LogObserver {
+  /** Called in seq order, before subscribers see the event. */
+  apply(event: StoredEvent): void;
+}
+
+export interface EventLogOptions {
+  readonly sessionId: SessionId;
+  readonly rootId: SessionId;
+  readonly store: SessionStore;
+  /** Shared by every session of the process. */
+  readonly sync: GroupCommit;
+  readonly observer: LogObserver;
+  /** The session as lists show it now; asked for at publication. */
+  metadata(): StoredMetadata;
+  now?(): Date;
+}
+
+export interface OpenEventLogOptions extends EventLogOptions {
+  readonly location: SessionLocation;
+  /** Without it the log is a read-only snapshot. */
+  readonly lease?: TreeLease;
+}
+
+export interface EventPage {
+  readonly events: EventEnvelope[];
+  /** The page ended before the last stored event; there is then no tail. */
+  readonly more: boolean;
+  readonly tail?: Subscription<StoredEvent>;
+}
+
+/**
+ * The record of one session and its only writer (S 2). Every operation waits for the one before it, so events are
+ * checked, written, folded and published in one order.
+ */
+export class EventLog {
+  readonly sessionId: SessionId;
+  readonly #options: EventLogOptions;
+  readonly #checks = new AppendChecks();
+  readonly #hub = new SubscriberHub<StoredEvent>();
+  readonly #index = new SeqIndex();
+  readonly #streams = new StreamBuffer();
+  readonly #skipped = new SkippedEvents();
+  /** Events of a session that is not on disk yet. */
+  #buffer: StoredEvent[] = [];
+  #writer: LogWriter | undefined;
+  #lease: TreeLease | undefined;
+  #tipSeq = 0;
+  #lastTimeMs = 0;
+  #operations: Promise<unknown> = Promise.resolve();
+  #flushTimer: NodeJS.Timeout | undefined;
+  #flushQueued = false;
+  #closed = false;
+
+  private constructor(options: EventLogOptions) {
+    this.#options = options;
+    this.sessionId = options.sessionId;
+  }
+
+  /** A session in memory; its first work publishes it (S-023). The first event must be `session_created`. */
+  static create(options: EventLogOptions): EventLog {
+    return new EventLog(options);
+  }
+
+  /**
+   * Opens a published session and folds its readable events into the observer. With a lease the torn tail is cut
+   * off (S-056); without one nothing is changed. Rejects with `storage_failed` when the log cannot be read.
+   */
+  static async open(options: OpenEventLogOptions): Promise<EventLog> {
+    const log = new EventLog(options);
+    const file = await options.store.open(options.location, options.lease);
+    try {
+      await log.#load(file, options);
+    } catch (error) {
+      await file.close();
+      throw storageFailed(options.sessionId, error);
+    }
+    return log;
+  }
+
+  /** The highest sequence number taken, readable or not. */
+  get tipSeq(): number {
+    return this.#tipSeq;
+  }
+
+  get published(): boolean {
+    return this.#writer !== undefined;
+  }
+
+  /** True for an unpublished session, and while the tree is held here (S-084). */
+  get writable(): boolean {
+    return !this.#closed && (this.#writer === undefined || this.#lease?.held === true);
+  }
+
+  get skippedEvents(): readonly SkippedEvent[] {
+    return this.#skipped.list;
+  }
+
+  /**
+   * Records events of the commit class as one block, all or none: checked, written, durable, folded, published
+   * (S-046). Rejects with `engine` for an event that must not follow (S-048), with `storage_failed` when it cannot
+   * be made durable (S-047); the next append then starts from the last durable line.
+   */
+  append(drafts: readonly EventDraft[]): Promise<StoredEvent[]> {
+    return this.#enqueue(() => this.#append(drafts));
+  }
+
+  /**
+   * Records an event of the stream class: gathered, then written and published without a sync, at the latest
+   * before the next `append` (S-248). Throws `engine` when it must not follow.
+   */
+  appendStream(draft: EventDraft): void {
+    this.#requireWritable();
+    if (!isStreamEvent(draft.payload)) throw misplaced(draft, "it belongs to the commit class");
+    const valid = validateDraft(draft);
+    this.#checks.check(valid, this.#tipSeq + 1);
+    this.#scheduleFlush(this.#streams.add(valid));
+  }
+
+  /** Puts an unpublished session on disk as it stands (S 1.4); does nothing for a published one. */
+  publish(): Promise<void> {
+    return this.#enqueue(async () => {
+      if (this.#writer === undefined) await this.#publish([]);
+    });
+  }
+
+  /**
+   * Stored events after `cursor`, at most `limit` and 4 MiB of them, and with the page that reaches the end the
+   * live tail: none is lost or doubled between the two (D-060, D-064). A read-only log has no tail.
+   */
+  subscribe(request: { cursor: number; limit?: number; live: boolean }): Promise<EventPage> {
+    return this.#enqueue(async () => {
+      const page = await this.#readPage(request);
+      if (page.more || !request.live || !this.writable) return page;
+      return { ...page, tail: this.#hub.subscribe(this.#tipSeq) };
+    });
+  }
+
+  /** Cuts every live tail with a gap: its readers have to ask again (S 3.9). */
+  dropSubscribers(): void {
+    this.#hub.close();
+  }
+
+  /** Writes what is gathered, ends every tail and closes the file; an unpublished session is forgotten (S-027). */
+  async close(): Promise<void> {
+    await this.#enqueue(async () => {
+      await this.#flushStreams().catch(() => undefined);
+      this.#closed = true;
+    }).catch(() => undefined);
+    clearTimeout(this.#flushTimer);
+    this.#hub.close();
+    this.#buffer = [];
+    await this.#writer?.close();
+  }
+
+  #enqueue<T>(operation: () => Promise<T>): Promise<T> {
+    const result = this.#operations.then(() => {
+      if (this.#closed) throw closedError(this.sessionId);
+      return operation();
+    });
+    this.#operations = result.catch(() => undefined);
+    return result;
+  }
+
+  async #load(file: LogFile, options: OpenEventLogOptions): Promise<void> {
+    for await (const item of readLog(file.read(), this.sessionId)) {
+      if (item.kind === "skipped") {
+        this.#skipped.add(item.skipped);
+      } else if (item.kind === "event") {
+        this.#checks.fold(item.event);
+        this.#noteTime(item.event.timestamp);
+        this.#index.note(item.event.seq, item.startByte);
+        options.observer.apply(item.event);
+      } else {
+        this.#tipSeq = item.nextSeq - 1;
+        if (options.lease !== undefined && item.completeByte < file.byteLength) {
+          await file.truncate(item.completeByte);
+          await file.sync();
+        }
+      }
+    }
+    this.#adopt(file, options.location, options.lease);
+  }
+
+  #adopt(file: LogFile, location: SessionLocation, lease: TreeLease | undefined): void {
+    const { sync, store } = this.#options;
+    this.#lease = lease;
+    this.#writer = new LogWriter({
+      sessionId: this.sessionId,
+      file,
+      sync,
+      reopen: () => store.open(location, lease),
+    });
+  }
+
+  async #append(drafts: readonly EventDraft[]): Promise<StoredEvent[]> {
+    this.#requireWritable();
+    if (drafts.length === 0) return [];
+    await this.#writer?.ensureWhole();
+    try {
+      const admitted = this.#admit(drafts);
+      const events = await this.#record(admitted);
+      this.#checks.keep();
+      for (const event of events) this.#announce(event);
+      return events;
+    } finally {
+      this.#checks.undo();
+    }
+  }
+
+  /** Judges each draft as it would follow the ones before it. */
+  #admit(drafts: readonly EventDraft[]): EventDraft[] {
+    const firstSeq = this.#tipSeq + this.#streams.size + 1;
+    return drafts.map((draft, index) => {
+      if (isStreamEvent(draft.payload)) throw misplaced(draft, "it belongs to the stream class");
+      const valid = validateDraft(draft);
+      this.#checks.admit(valid, firstSeq + index);
+      return valid;
+    });
+  }
+
+  /** Makes events part of the log; they are announced by the caller, once nothing can fail any more. */
+  async #record(drafts: readonly EventDraft[]): Promise<StoredEvent[]> {
+    if (this.#writer !== undefined) return this.#write(this.#writer, drafts);
+    const events = this.#stamp(drafts, this.#tipSeq + 1).map(({ event }) => event);
+    if (events.some((event) => PUBLISHING_EVENTS.has(event.payload.type))) {
+      await this.#publish(events);
+    } else {
+      if (this.#buffer.length + events.length > MAX_BUFFERED_EVENTS) {
+        throw new CookieError("resource_limit", "an unused session has gathered too many events");
+      }
+      this.#buffer.push(...events);
+    }
+    return events;
+  }
+
+  async #write(writer: LogWriter, drafts: readonly EventDraft[]): Promise<StoredEvent[]> {
+    const streamed = this.#streams.take();
+    const streamLines = this.#stamp(streamed, this.#tipSeq + 1);
+    const lines = this.#stamp(drafts, this.#tipSeq + streamed.length + 1);
+    const startByte = writer.byteLength;
+    const block = joinLines([...streamLines, ...lines]);
+    try {
+      await writer.append(block);
+    } catch (error) {
+      this.#streams.giveBack(streamed);
+      throw error;
+    }
+    const commitByte = this.#indexLines(streamLines, startByte);
+    writer.keepUndurable(block.subarray(0, commitByte - startByte));
+    for (const { event } of streamLines) this.#announce(event);
+    if (lines.length === 0) return [];
+    await writer.commit();
+    this.#indexLines(lines, commitByte);
+    return lines.map(({ event }) => event);
+  }
+
+  async #publish(events: readonly StoredEvent[]): Promise<void> {
+    const { rootId, store, metadata } = this.#options;
+    const { sessionId } = this;
+    const all = [...this.#buffer, ...events];
+    const lines = all.map((event) => ({ event, bytes: encodeEvent(event) }));
+    try {
+      const published = await store.publish({
+        sessionId,
+        rootId,
+        bytes: joinLines(lines),
+        metadata: metadata(),
+      });
+      this.#adopt(published.file, { sessionId, rootId }, published.lease);
+    } catch (error) {
+      throw storageFailed(sessionId, error);
+    }
+    this.#indexLines(lines, 0);
+    this.#buffer = [];
+  }
+
+  /** Gathered stream records, written without a sync; after a failure they wait for the next append. */
+  async #flushStreams(): Promise<void> {
+    if (this.#streams.size === 0 || !this.writable) return;
+    if (this.#writer === undefined) {
+      for (const event of await this.#record(this.#streams.take())) this.#announce(event);
+    } else if (!this.#writer.failed) {
+      await this.#write(this.#writer, []);
+    }
+  }
+
+  #scheduleFlush(isFull: boolean): void {
+    if (isFull && !this.#flushQueued) {
+      this.#queueFlush();
+    } else if (this.#flushTimer === undefined && !this.#flushQueued) {
+      this.#flushTimer = setTimeout(() => this.#queueFlush(), STREAM_FLUSH_MS);
+      this.#flushTimer.unref();
+    }
+  }
+
+  #queueFlush(): void {
+    clearTimeout(this.#flushTimer);
+    this.#flushTimer = undefined;
+    this.#flushQueued = true;
+    const flushed = this.#enqueue(() => {
+      this.#flushQueued = false;
+      return this.#flushStreams();
+    });
+    // The next append meets the same failure and reports it to someone who can act.
+    flushed.catch(() => undefined);
+  }
+
+  #stamp(drafts: readonly EventDraft[], firstSeq: number): EncodedEvent[] {
+    const nowMs = (this.#options.now?.() ?? new Date()).getTime();
+    this.#lastTimeMs = Math.max(this.#lastTimeMs, nowMs);
+    const timestamp = new Date(this.#lastTimeMs).toISOString();
+    return drafts.map(({ payload, runId }, index) => {
+      const seq = firstSeq + index;
+      const event = { session_id: this.sessionId, run_id: runId, seq, timestamp, payload };
+      return { event, bytes: encodeEvent(event) };
+    });
+  }
+
+  /** Says where the lines lie that begin at `startByte`; yields where they end. */
+  #indexLines(lines: readonly EncodedEvent[], startByte: number): number {
+    let at = startByte;
+    for (const { event, bytes } of lines) {
+      this.#index.note(event.seq, at);
+      at += bytes.byteLength;
+    }
+    return at;
+  }
+
+  #announce(event: StoredEvent): void {
+    this.#tipSeq = event.seq;
+    this.#options.observer.apply(event);
+    this.#hub.publish(event);
+  }
+
+  async #readPage(request: { cursor: number; limit?: number }): Promise<EventPage> {
+    try {
+      return await readPage(this.#storedEvents(request.cursor), request);
+    } catch (error) {
+      throw storageFailed(this.sessionId, error);
+    }
+  }
+
+  /** Events that have been published, from a place at or before the first after `cursor`. */
+  async *#storedEvents(cursor: number): AsyncGenerator<SizedEvent> {
+    if (this.#writer === undefined) {
+      for (const event of this.#buffer) {
+        yield { event, byteLength: encodeEvent(event).byteLength };
+      }
+      return;
+    }
+    const place = this.#index.placeBefore(cursor);
+    if (place === undefined) return;
+    const from = { startByte: place.startByte, lastSeq: place.seq - 1 };
+    for await (const item of readLog(this.#writer.read(place.startByte), this.sessionId, from)) {
+      if (item.kind !== "event" || item.event.seq > this.#tipSeq) continue;
+      yield { event: item.event, byteLength: item.endByte - item.startByte };
+    }
+  }
+
+  #noteTime(timestamp: string): void {
+    const timeMs = Date.parse(timestamp);
+    if (timeMs > this.#lastTimeMs) this.#lastTimeMs = timeMs;
+  }
+
+  #requireWritable(): void {
+    if (this.#closed) throw closedError(this.sessionId);
+    if (this.writable) return;
+    throw new CookieError("session_foreign", "session is owned by another cookie process", {
+      data: { session_id: this.sessionId },
+    });
+  }
+}
+
+interface EncodedEvent {
+  readonly event: StoredEvent;
+  readonly bytes: Buffer;
+}
+
+function joinLines(lines: readonly EncodedEvent[]): Buffer {
+  const [only] = lines;
+  if (lines.length === 1 && only !== undefined) return only.bytes;
+  return Buffer.concat(lines.map(({ bytes }) => bytes));
+}
+
+function closedError(sessionId: SessionId): CookieError {
+  return new CookieError("shutting_down", `the event log of session ${sessionId} is closed`);
+}
+
+function misplaced(draft: EventDraft, problem: string): CookieError {
+  return new CookieError(
+    "engine",
+    `the event ${draft.payload.type} cannot be appended: ${problem}`,
+  );
+}

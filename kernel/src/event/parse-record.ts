@@ -1,0 +1,113 @@
+import {
+  EVENT_PAYLOADS,
+  EventEnvelope,
+  type EventPayload,
+  type EventType,
+  type SessionId,
+  type StoredEvent,
+} from "@cookie-agent/sdk/protocol";
+import * as z from "zod";
+import { safeText } from "../support/safe-text.ts";
+import { repairPayload } from "./repair-payload.ts";
+
+/** What one line of a log holds (S 2.5). */
+export type ParsedRecord =
+  | { kind: "event"; event: StoredEvent; degraded: readonly string[] }
+  /** `seq` where the line says it credibly; `fragment` when it is not whole JSON. */
+  | { kind: "unreadable"; seq: number | undefined; reason: string; fragment: boolean };
+
+/** Judges one line without its newline; never throws. */
+export function parseRecord(text: string, sessionId: SessionId): ParsedRecord {
+  const value = parseJson(text) ?? recoverCopy(text);
+  if (value === undefined) {
+    const seq = statedSeq(text);
+    return { kind: "unreadable", seq, reason: "the line is not complete JSON", fragment: true };
+  }
+  return parseEnvelope(value.json, sessionId);
+}
+
+function parseEnvelope(json: unknown, sessionId: SessionId): ParsedRecord {
+  const envelope = EventEnvelope.safeParse(json);
+  if (!envelope.success) {
+    return unreadable(seqOf(json), `unreadable envelope: ${describeIssues(envelope.error)}`);
+  }
+  const { seq, payload } = envelope.data;
+  if (envelope.data.session_id !== sessionId) {
+    return unreadable(seq, "the event belongs to another session");
+  }
+  if (!isEventType(payload.type)) {
+    return unreadable(seq, `unknown event type ${payload.type}`);
+  }
+  const schema: z.ZodType<EventPayload> = EVENT_PAYLOADS[payload.type];
+  const parsed = schema.safeParse(payload);
+  if (parsed.success) {
+    return { kind: "event", event: { ...envelope.data, payload: parsed.data }, degraded: [] };
+  }
+  const repaired = repairPayload(schema, payload, parsed.error);
+  if (repaired === undefined) {
+    return unreadable(seq, `unreadable ${payload.type}: ${describeIssues(parsed.error)}`);
+  }
+  return {
+    kind: "event",
+    event: { ...envelope.data, payload: repaired.payload },
+    degraded: repaired.degraded,
+  };
+}
+
+/** Names the places that were refused, never the values that stood there. */
+export function describeIssues(error: z.ZodError): string {
+  const places = error.issues.slice(0, 3).map((issue) => {
+    const place = issue.path.map(String).join(".");
+    const keys = issue.code === "unrecognized_keys" ? ` ${issue.keys.slice(0, 3).join(", ")}` : "";
+    return `${place === "" ? "object" : place}: ${issue.code}${keys}`;
+  });
+  return safeText(places.join("; "), 512);
+}
+
+function unreadable(seq: number | undefined, reason: string): ParsedRecord {
+  return { kind: "unreadable", seq, reason: safeText(reason, 1024), fragment: false };
+}
+
+function isEventType(type: string): type is EventType {
+  return Object.hasOwn(EVENT_PAYLOADS, type);
+}
+
+function parseJson(text: string): { json: unknown } | undefined {
+  try {
+    return { json: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+const RECORD_HEAD = /\{"(?:session_id|run_id|seq|timestamp|origin|engine_version)":/g;
+/** Heads tried in one broken line, so that a hostile line costs no more than a few parses. */
+const MAX_HEADS = 16;
+
+/** A record that follows the cut-off beginning of a record on the same line (B101). */
+function recoverCopy(text: string): { json: unknown } | undefined {
+  let tried = 0;
+  for (const head of text.matchAll(RECORD_HEAD)) {
+    if (head.index === 0) continue;
+    tried += 1;
+    if (tried > MAX_HEADS) return undefined;
+    const value = parseJson(text.slice(head.index));
+    if (value !== undefined && EventEnvelope.safeParse(value.json).success) return value;
+  }
+  return undefined;
+}
+
+/** The sequence number in the head of a broken line; one inside the payload does not count. */
+function statedSeq(text: string): number | undefined {
+  const head = text.slice(0, 512);
+  const payloadAt = head.indexOf('"payload"');
+  const match = /"seq":([1-9]\d{0,15}),/.exec(payloadAt < 0 ? head : head.slice(0, payloadAt));
+  return match ? seqOf({ seq: Number(match[1]) }) : undefined;
+}
+
+const Stated = z.looseObject({ seq: EventEnvelope.shape.seq });
+
+function seqOf(json: unknown): number | undefined {
+  const stated = Stated.safeParse(json);
+  return stated.success ? stated.data.seq : undefined;
+}

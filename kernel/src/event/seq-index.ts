@@ -1,0 +1,29 @@
+const STRIDE = 256;
+
+export interface IndexEntry {
+  readonly seq: number;
+  readonly startByte: number;
+}
+
+/** Where every 256th event begins, so that a page near the end does not read the log from its start. */
+export class SeqIndex {
+  readonly #entries: IndexEntry[] = [];
+  #sinceEntry = 0;
+
+  note(seq: number, startByte: number): void {
+    if (this.#sinceEntry % STRIDE === 0) this.#entries.push({ seq, startByte });
+    this.#sinceEntry += 1;
+  }
+
+  /** The last known place at or before the first event after `cursor`; undefined for an empty log. */
+  placeBefore(cursor: number): IndexEntry | undefined {
+    let low = 0;
+    let high = this.#entries.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#entries[middle]?.seq ?? 0) <= cursor + 1) low = middle + 1;
+      else high = middle;
+    }
+    return this.#entries[low - 1] ?? this.#entries[0];
+  }
+}

@@ -1,0 +1,77 @@
+import { type EventPayload, STREAM_EVENTS, utf8Length } from "@cookie-agent/sdk/protocol";
+import type { EventDraft } from "./event-draft.ts";
+
+/** How much of one stream is gathered before it is written without waiting for the time to pass. */
+export const STREAM_FLUSH_BYTES = 4 * 1024;
+export const STREAM_FLUSH_MS = 50;
+/** Text kept while the log cannot be written; what comes on top is lost, its commit event repeats it. */
+const MAX_HELD_BYTES = 1024 * 1024;
+
+interface GatheredStream {
+  draft: EventDraft;
+  byteLength: number;
+}
+
+/** Gathers stream events: one record per type and attempt or call (S-248). */
+export class StreamBuffer {
+  #streams = new Map<string, GatheredStream>();
+  #byteLength = 0;
+
+  /** Records that `take` would yield now. */
+  get size(): number {
+    return this.#streams.size;
+  }
+
+  /** True when one stream has gathered enough to be written at once. */
+  add(draft: EventDraft): boolean {
+    if (this.#byteLength >= MAX_HELD_BYTES) return false;
+    const key = streamKey(draft.payload);
+    const gathered = this.#streams.get(key);
+    const byteLength = streamBytes(draft.payload);
+    this.#byteLength += byteLength;
+    if (gathered === undefined) {
+      this.#streams.set(key, { draft, byteLength });
+      return byteLength >= STREAM_FLUSH_BYTES;
+    }
+    gathered.draft = { payload: join(gathered.draft.payload, draft.payload), runId: draft.runId };
+    gathered.byteLength += byteLength;
+    return gathered.byteLength >= STREAM_FLUSH_BYTES;
+  }
+
+  /** Everything gathered, in the order in which the streams began. */
+  take(): EventDraft[] {
+    const drafts = [...this.#streams.values()].map(({ draft }) => draft);
+    this.#streams = new Map();
+    this.#byteLength = 0;
+    return drafts;
+  }
+
+  /** Puts back what could not be written, before anything gathered since. */
+  giveBack(drafts: readonly EventDraft[]): void {
+    const since = this.take();
+    for (const draft of [...drafts, ...since]) this.add(draft);
+  }
+}
+
+export function isStreamEvent(payload: EventPayload): boolean {
+  return STREAM_EVENTS.has(payload.type);
+}
+
+function streamKey(payload: EventPayload): string {
+  if ("attempt_id" in payload) return `${payload.type} ${payload.attempt_id}`;
+  return "tool_call_id" in payload ? `${payload.type} ${payload.tool_call_id}` : payload.type;
+}
+
+function streamBytes(payload: EventPayload): number {
+  if (payload.type === "text_delta" || payload.type === "reasoning_delta") {
+    return utf8Length(payload.text);
+  }
+  return payload.type === "tool_call_progress" ? utf8Length(payload.message) : 0;
+}
+
+/** Text grows; a progress message replaces the one before it. */
+function join(before: EventPayload, after: EventPayload): EventPayload {
+  const isText = after.type === "text_delta" || after.type === "reasoning_delta";
+  if (isText && before.type === after.type) return { ...after, text: before.text + after.text };
+  return after;
+}

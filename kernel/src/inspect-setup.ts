@@ -1,0 +1,116 @@
+import { existsSync } from "node:fs";
+import { realpath } from "node:fs/promises";
+import { join } from "node:path";
+import { isCookieError } from "@cookie-agent/sdk/protocol";
+import { type LoadedConfig, loadConfig } from "./config/load-config.ts";
+import {
+  digestWorkspace,
+  inspectWorkspace,
+  listTrust as readRecords,
+  revokeTrust as removeTrust,
+  grantTrust as storeTrust,
+  type TrustedWorkspace,
+  type WorkspaceTrust,
+} from "./config/workspace-trust.ts";
+import type { OpenKernelOptions } from "./kernel.ts";
+import { loadFirstParty } from "./plugin/load-manifest.ts";
+
+export interface SetupReport {
+  /** `<homeDir>/.cookie-agent`. */
+  readonly root: string;
+  readonly layers: readonly {
+    readonly layer: "user" | "workspace";
+    readonly path: string;
+    readonly present: boolean;
+  }[];
+  /** The first error of the configuration; null when it loads. */
+  readonly problem: string | null;
+  readonly workspace: Pick<WorkspaceTrust, "directory" | "state">;
+  /** Where the configured providers lie. */
+  readonly endpoints: readonly { readonly provider: string; readonly url: string }[];
+}
+
+/** What is configured here, without opening anything; an invalid configuration is part of the answer. */
+export async function inspectSetup(
+  options: Pick<OpenKernelOptions, "homeDir" | "cwd" | "env" | "firstPartyDirectories">,
+): Promise<SetupReport> {
+  const root = stateRoot(options.homeDir);
+  const cwd = await realpath(options.cwd);
+  const files = [
+    { layer: "user" as const, path: join(root, "config.toml") },
+    { layer: "workspace" as const, path: join(cwd, ".cookie-agent", "config.toml") },
+  ];
+  const { state } = await inspectWorkspace({ root, cwd, trust: "stored" });
+  const loaded = await load(options, cwd);
+  return {
+    root,
+    layers: files.map((file) => ({ ...file, present: existsSync(file.path) })),
+    problem: "problem" in loaded ? loaded.problem : null,
+    workspace: { directory: cwd, state },
+    endpoints: "problem" in loaded ? [] : endpointsOf(loaded),
+  };
+}
+
+async function load(
+  options: Pick<OpenKernelOptions, "homeDir" | "env" | "firstPartyDirectories">,
+  cwd: string,
+): Promise<LoadedConfig | { problem: string }> {
+  try {
+    const firstParty = await loadFirstParty(options.firstPartyDirectories);
+    const { homeDir, env } = options;
+    return await loadConfig({ homeDir, cwd, env, firstParty, trust: "stored" });
+  } catch (error) {
+    if (isCookieError(error)) return { problem: error.message };
+    throw error;
+  }
+}
+
+function endpointsOf({ config }: LoadedConfig): SetupReport["endpoints"] {
+  return [...config.providers.values()].flatMap((provider) =>
+    "endpoint" in provider ? [{ provider: provider.id, url: provider.endpoint }] : [],
+  );
+}
+
+export interface WorkspaceContents {
+  /** Canonical directory. */
+  readonly directory: string;
+  readonly present: boolean;
+  /** Of what is there now; trust is given for exactly this. */
+  readonly digest: string | null;
+  /** Files that would be trusted, or why they cannot be. */
+  readonly contents: readonly string[];
+}
+
+/** What a directory's own `.cookie-agent` holds, for the question whether to trust it (C 2.9). */
+export async function inspectContents(directory: string): Promise<WorkspaceContents> {
+  const canonical = await realpath(directory);
+  const layer = join(canonical, ".cookie-agent");
+  if (!existsSync(layer)) {
+    return { directory: canonical, present: false, digest: null, contents: [] };
+  }
+  const found = await digestWorkspace(layer);
+  return found.trustable
+    ? {
+        directory: canonical,
+        present: true,
+        digest: found.digest,
+        contents: [...found.content.keys()].sort(),
+      }
+    : { directory: canonical, present: true, digest: null, contents: [found.reason] };
+}
+
+export function grantTrust(homeDir: string, directory: string, digest: string): Promise<void> {
+  return storeTrust({ root: stateRoot(homeDir), directory, digest });
+}
+
+export async function revokeTrust(homeDir: string, directory: string): Promise<boolean> {
+  return removeTrust({ root: stateRoot(homeDir), directory: await realpath(directory) });
+}
+
+export function listTrust(homeDir: string): Promise<TrustedWorkspace[]> {
+  return readRecords(stateRoot(homeDir));
+}
+
+function stateRoot(homeDir: string): string {
+  return join(homeDir, ".cookie-agent");
+}

@@ -1,0 +1,70 @@
+import type {
+  AssistantPart,
+  JsonObject,
+  ModelSelection,
+  ModelTurn,
+  ResolvedModel,
+  ToolCallPart,
+  Usage,
+} from "@cookie-agent/sdk/protocol";
+
+/** One element of the conversation as a model reads it; the same object is mapped only once. */
+export type HistoryMessage =
+  | { readonly role: "user"; readonly text: string }
+  | {
+      readonly role: "assistant";
+      readonly content: readonly AssistantPart[];
+      /** Who wrote it: its native parts are replayed only to the same model. */
+      readonly model: ModelSelection;
+    }
+  | { readonly role: "tool"; readonly results: readonly ToolResultMessage[] };
+
+/** The answer to one tool call of the assistant message before it. */
+export interface ToolResultMessage {
+  readonly callId: string;
+  readonly name: string;
+  readonly output: string;
+  readonly isError: boolean;
+  readonly details: JsonObject | null;
+}
+
+/** A tool as a model sees it; `parameters` is a JSON Schema. */
+export interface ToolSpec {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: JsonObject;
+}
+
+export interface ModelRequest {
+  readonly system: string;
+  readonly history: readonly HistoryMessage[];
+  readonly tools: readonly ToolSpec[];
+  /** Null: the model's own default. */
+  readonly maxOutputTokens: number | null;
+  /** Call ids that the run has already used; the turn's ids keep clear of them (B118). */
+  readonly usedCallIds?: ReadonlySet<string>;
+}
+
+/** What one response yields, in order; `finish` is always the last. */
+export type ModelStreamPart =
+  | { readonly type: "text_delta"; readonly text: string }
+  | { readonly type: "reasoning_delta"; readonly text: string }
+  | { readonly type: "tool_named"; readonly callId: string; readonly name: string }
+  | { readonly type: "tool_arguments"; readonly part: ToolCallPart }
+  | { readonly type: "finish"; readonly turn: ModelTurn; readonly warnings: string[] };
+
+/** A model frozen for a run: its credentials, options and variant no longer change (C-172). */
+export interface BoundModel {
+  readonly resolved: ResolvedModel;
+  readonly selection: ModelSelection;
+  readonly contextTokens: number | null;
+  readonly outputTokens: number | null;
+  readonly toolCalling: boolean;
+  /** Pico-USD, or null when the usage cannot be priced (S-233). */
+  price(usage: Usage): bigint | null;
+  /**
+   * One request, one response, no retry (C-152). The iterator rejects with `ModelError`; ending it early closes
+   * the connection.
+   */
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelStreamPart>;
+}

@@ -1,0 +1,142 @@
+import type { ModelError } from "./model-error.ts";
+import { modelError } from "./model-error.ts";
+
+export interface ExchangeTimeouts {
+  /** From the request to the response headers; connecting has undici's own 10 s within it. */
+  readonly headersMs: number;
+  /** The longest silence of a response body. */
+  readonly idleMs: number;
+}
+
+export const DEFAULT_TIMEOUTS: ExchangeTimeouts = { headersMs: 30_000, idleMs: 60_000 };
+
+export interface ExchangeOptions {
+  readonly fetch: typeof fetch;
+  readonly timeouts: ExchangeTimeouts;
+  readonly signal: AbortSignal;
+  /** Last word on the request headers: puts in or takes out credentials. */
+  authorize(headers: Headers): void;
+  /** Replaces the address that the provider package builds. */
+  readonly url?: string;
+}
+
+const MAX_PLAIN_BODY_BYTES = 256 * 1024;
+
+/**
+ * One HTTP request and what became of it: timeouts, credentials and the facts an error report needs. The
+ * provider package gets `fetch`; `close` ends whatever is still running.
+ */
+export class HttpExchange {
+  readonly #options: ExchangeOptions;
+  readonly #controller = new AbortController();
+  readonly #onAbort = () => this.#controller.abort(this.#options.signal.reason);
+  #status: number | null = null;
+  #headers: Headers | null = null;
+  #bytesReceived = 0;
+  #failure: ModelError | null = null;
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
+    if (options.signal.aborted) this.#onAbort();
+    else options.signal.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get status(): number | null {
+    return this.#status;
+  }
+
+  get bytesReceived(): number {
+    return this.#bytesReceived;
+  }
+
+  /** Set when this side ended the exchange; it says more than what the broken stream reports. */
+  get failure(): ModelError | null {
+    return this.#failure;
+  }
+
+  responseHeader(name: string): string | null {
+    return this.#headers?.get(name) ?? null;
+  }
+
+  readonly fetch = async (
+    input: Parameters<typeof fetch>[0],
+    init?: RequestInit,
+  ): Promise<Response> => {
+    const headers = new Headers(init?.headers);
+    this.#options.authorize(headers);
+    const { headersMs } = this.#options.timeouts;
+    const timer = setTimeout(
+      () => this.#fail("response_headers", `no response headers within ${headersMs} ms`),
+      headersMs,
+    );
+    try {
+      const response = await this.#options.fetch(this.#options.url ?? input, {
+        ...init,
+        headers,
+        // A redirect would carry a key header to wherever the answer points.
+        redirect: "manual",
+        signal: this.#controller.signal,
+      });
+      this.#status = response.status;
+      this.#headers = response.headers;
+      return this.#watch(response);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
+  /** Ends the connection unless the response was read to its end. */
+  close(): void {
+    this.#options.signal.removeEventListener("abort", this.#onAbort);
+    this.#controller.abort();
+  }
+
+  #watch(response: Response): Response {
+    if (response.body === null) return response;
+    const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
+    const { idleMs } = this.#options.timeouts;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          const timer = setTimeout(
+            () => this.#fail("stream_read", `the response was silent for ${idleMs} ms`),
+            idleMs,
+          );
+          try {
+            const { done, value } = await reader.read();
+            if (done) return controller.close();
+            this.#bytesReceived += value.byteLength;
+            controller.enqueue(value);
+          } finally {
+            clearTimeout(timer);
+          }
+        },
+        cancel: (reason) => reader.cancel(reason),
+      },
+      { highWaterMark: 0 },
+    );
+    const { status, statusText, headers } = response;
+    return new Response(body, { status, statusText, headers });
+  }
+
+  #fail(stage: string, message: string): void {
+    this.#failure ??= modelError({ kind: "timeout", stage, message });
+    this.#controller.abort(this.#failure);
+  }
+}
+
+/** The beginning of a body that should have been an event stream. */
+export async function readPlainBody(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  if (response.body === null) return text;
+  for await (const chunk of response.body) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length >= MAX_PLAIN_BODY_BYTES) break;
+  }
+  return text;
+}

@@ -1,0 +1,164 @@
+import type {
+  LanguageModelV3Message,
+  LanguageModelV3Prompt,
+  SharedV3ProviderOptions,
+} from "@ai-sdk/provider";
+import type { AssistantPart, JsonObject, ToolCallPart } from "@cookie-agent/sdk/protocol";
+import type { HistoryMessage, ToolResultMessage } from "./bound-model.ts";
+import { portableCallId, portableToolName } from "./call-ids.ts";
+import { isJsonObject } from "./json-object.ts";
+
+type AssistantMessage = Extract<LanguageModelV3Message, { role: "assistant" }>;
+type AssistantContent = AssistantMessage["content"][number];
+type ToolMessage = Extract<LanguageModelV3Message, { role: "tool" }>;
+
+export interface PromptMapperOptions {
+  /** Whose history is replayed with its native parts. */
+  readonly modelKey: string;
+  /** Where native parts are found in metadata, and where the wire takes them back. */
+  readonly metadataKey: string;
+  readonly replayKey: string;
+  /** Reasoning travels as plain text, so it needs no native part to be replayed. */
+  readonly plainReasoning: boolean;
+  /** The wire restricts the form of call ids. */
+  readonly portableIds: boolean;
+}
+
+interface MappedMessage {
+  /** Null: nothing of the message can be sent. */
+  readonly message: LanguageModelV3Message | null;
+  readonly calls: readonly ToolCallPart[];
+  readonly answered: ReadonlySet<string>;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Our history as a provider prompt; each message object is mapped once. */
+export class PromptMapper {
+  readonly #options: PromptMapperOptions;
+  readonly #mapped = new WeakMap<HistoryMessage, MappedMessage>();
+
+  constructor(options: PromptMapperOptions) {
+    this.#options = options;
+  }
+
+  map(system: string, history: readonly HistoryMessage[]): LanguageModelV3Prompt {
+    const prompt: LanguageModelV3Prompt = [];
+    if (system !== "") prompt.push({ role: "system", content: system });
+    history.forEach((each, index) => {
+      const { message, calls } = this.#mapOnce(each);
+      if (message !== null) prompt.push(message);
+      if (calls.length === 0) return;
+      const next = history[index + 1];
+      const answered = next === undefined ? NONE : this.#mapOnce(next).answered;
+      const missing = calls.filter((call) => !answered.has(call.id));
+      if (missing.length > 0) prompt.push(this.#interrupted(missing));
+    });
+    return prompt;
+  }
+
+  #mapOnce(message: HistoryMessage): MappedMessage {
+    const known = this.#mapped.get(message);
+    if (known !== undefined) return known;
+    const mapped = this.#mapMessage(message);
+    this.#mapped.set(message, mapped);
+    return mapped;
+  }
+
+  #mapMessage(message: HistoryMessage): MappedMessage {
+    switch (message.role) {
+      case "user":
+        return {
+          message: { role: "user", content: [{ type: "text", text: message.text }] },
+          calls: [],
+          answered: NONE,
+        };
+      case "assistant": {
+        const content = this.#mapParts(message.content, message.model.model);
+        return {
+          message: content.length === 0 ? null : { role: "assistant", content },
+          calls: message.content.filter((part) => part.type === "tool_call"),
+          answered: NONE,
+        };
+      }
+      case "tool":
+        return {
+          message: { role: "tool", content: message.results.map((each) => this.#mapResult(each)) },
+          calls: [],
+          answered: new Set(message.results.map((result) => result.callId)),
+        };
+    }
+  }
+
+  #mapParts(parts: readonly AssistantPart[], source: string): AssistantContent[] {
+    const sameModel = source === this.#options.modelKey;
+    const content = parts.flatMap((part) => this.#mapPart(part, sameModel));
+    // Reasoning belongs to what follows it; alone at the end it is refused.
+    while (content.at(-1)?.type === "reasoning") content.pop();
+    return content;
+  }
+
+  #mapPart(part: AssistantPart, sameModel: boolean): AssistantContent[] {
+    const native = sameModel ? this.#nativeOptions(part.metadata) : {};
+    switch (part.type) {
+      case "text":
+        return part.text.trim() === "" ? [] : [{ type: "text", text: part.text, ...native }];
+      case "reasoning":
+        if (!sameModel) return [];
+        if (native.providerOptions === undefined && !this.#options.plainReasoning) return [];
+        return [{ type: "reasoning", text: part.text, ...native }];
+      case "tool_call":
+        return [
+          {
+            type: "tool-call",
+            toolCallId: this.#wireId(part.id),
+            toolName: portableToolName(part.name),
+            input: isJsonObject(part.input) ? part.input : {},
+            ...native,
+          },
+        ];
+    }
+  }
+
+  #nativeOptions(metadata: JsonObject | undefined): { providerOptions?: SharedV3ProviderOptions } {
+    const facts = metadata?.[this.#options.metadataKey];
+    if (!isJsonObject(facts)) return {};
+    // Metadata came out of JSON, so it is JSON.
+    return {
+      providerOptions: { [this.#options.replayKey]: facts as SharedV3ProviderOptions[string] },
+    };
+  }
+
+  #mapResult(result: ToolResultMessage): ToolMessage["content"][number] {
+    const details =
+      result.details === null || Object.keys(result.details).length === 0
+        ? ""
+        : `\n${JSON.stringify(result.details)}`;
+    return {
+      type: "tool-result",
+      toolCallId: this.#wireId(result.callId),
+      toolName: portableToolName(result.name),
+      output: { type: result.isError ? "error-text" : "text", value: result.output + details },
+    };
+  }
+
+  /** No wire accepts a call without a result (B116). */
+  #interrupted(calls: readonly ToolCallPart[]): ToolMessage {
+    return {
+      role: "tool",
+      content: calls.map((call) =>
+        this.#mapResult({
+          callId: call.id,
+          name: call.name,
+          output: "The call was interrupted before it had a result.",
+          isError: true,
+          details: null,
+        }),
+      ),
+    };
+  }
+
+  #wireId(id: string): string {
+    return this.#options.portableIds ? portableCallId(id) : id;
+  }
+}

@@ -1,0 +1,83 @@
+import { CookieError, type Usage } from "@cookie-agent/sdk/protocol";
+import type { PriceRates } from "../config/config.ts";
+
+/** Pico-USD per million tokens; a bigint so that no rate or sum is ever rounded before the end (S-234). */
+export interface Prices {
+  readonly input: bigint | null;
+  readonly output: bigint | null;
+  readonly reasoning: bigint | null;
+  readonly cacheRead: bigint | null;
+  readonly cacheWrite: bigint | null;
+}
+
+const PICO_DIGITS = 12;
+const PER_MILLION = 1_000_000n;
+const MAX_COST = 2n ** 64n - 1n;
+
+/** Missing reasoning takes the output rate, missing cache rates the input rate (C-052). */
+export function compilePrices(rates: PriceRates): Prices {
+  const input = parseUsd(rates.inputPerMillionUsd);
+  const output = parseUsd(rates.outputPerMillionUsd);
+  return {
+    input,
+    output,
+    reasoning: parseUsd(rates.reasoningPerMillionUsd) ?? output,
+    cacheRead: parseUsd(rates.cacheReadPerMillionUsd) ?? input,
+    cacheWrite: parseUsd(rates.cacheWritePerMillionUsd) ?? input,
+  };
+}
+
+/**
+ * The cost of one response in pico-USD, rounded half up once. Null = unpriced: a needed rate or count is missing,
+ * the counts contradict each other, or the cost leaves 64 bits (C-054).
+ */
+export function priceUsage(usage: Usage, prices: Prices): bigint | null {
+  const input = splitCost(usage.input_tokens, prices.input, [
+    { tokens: usage.input_tokens_cache_read, rate: prices.cacheRead },
+    { tokens: usage.input_tokens_cache_write, rate: prices.cacheWrite },
+  ]);
+  const output = splitCost(usage.output_tokens, prices.output, [
+    { tokens: usage.output_tokens_reasoning, rate: prices.reasoning },
+  ]);
+  if (input === null || output === null) return null;
+  const cost = (input + output + PER_MILLION / 2n) / PER_MILLION;
+  return cost > MAX_COST ? null : cost;
+}
+
+interface Category {
+  readonly tokens: number | null;
+  readonly rate: bigint | null;
+}
+
+/** Each category is taken out of the inclusive total; what remains costs the base rate. */
+function splitCost(
+  total: number | null,
+  baseRate: bigint | null,
+  categories: readonly Category[],
+): bigint | null {
+  if (total === null) return null;
+  let remainder = BigInt(total);
+  let cost = 0n;
+  for (const { tokens, rate } of categories) {
+    if (rate === baseRate) continue;
+    if (tokens === null) return null;
+    if (tokens > 0 && rate === null) return null;
+    remainder -= BigInt(tokens);
+    cost += BigInt(tokens) * (rate ?? 0n);
+  }
+  if (remainder < 0n) return null;
+  if (remainder > 0n && baseRate === null) return null;
+  return cost + remainder * (baseRate ?? 0n);
+}
+
+function parseUsd(decimal: string | undefined): bigint | null {
+  if (decimal === undefined) return null;
+  const match = /^(\d+)(?:\.(\d{1,12}))?$/.exec(decimal);
+  if (match === null) {
+    throw new CookieError(
+      "runtime_compile_failed",
+      `the price ${JSON.stringify(decimal)} is not a decimal with at most ${PICO_DIGITS} places`,
+    );
+  }
+  return BigInt((match[1] ?? "") + (match[2] ?? "").padEnd(PICO_DIGITS, "0"));
+}

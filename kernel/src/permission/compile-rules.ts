@@ -1,0 +1,150 @@
+import { join } from "node:path";
+import type {
+  OverlayRule,
+  PermissionAction,
+  PermissionEffect,
+  PermissionRule,
+  RuleSource,
+} from "@cookie-agent/sdk/protocol";
+import {
+  type CompiledPattern,
+  compilePattern,
+  holdsWorkspaceDir,
+  matchCompiled,
+  specificityOf,
+  toCodePoints,
+} from "./match-pattern.ts";
+
+/** Everything that a permission check depends on. */
+export interface Policy {
+  readonly documentRules: readonly PermissionRule[];
+  readonly overlayRules: readonly OverlayRule[];
+  /** Absolute; what `${workspace_dir}` stands for. */
+  readonly workspaceRoot: string;
+}
+
+/** The answer for one label, with the rule that gave it. */
+export interface Judgement {
+  readonly effect: PermissionEffect;
+  /** Null: no rule matched. */
+  readonly pattern: string | null;
+  readonly source: RuleSource;
+  readonly literals: number;
+  readonly wildcards: number;
+}
+
+/** Answers for one label of one action; a null label is a check by name alone, for which only `*` rules count. */
+export type Judge = (label: string | null) => Judgement;
+
+/** Ask before environment files are read; the earliest declarations of every document (S-157, C-091). */
+export const GUARD_RULES: readonly PermissionRule[] = [".env", ".env.*", "*/.env", "*/.env.*"].map(
+  (resource) => ({ action: "read", resource, effect: "ask" }),
+);
+const GUARD_EXEMPT = ".example";
+
+export const UNMATCHED: Judgement = {
+  effect: "deny",
+  pattern: null,
+  source: "default",
+  literals: 0,
+  wildcards: 0,
+};
+
+interface CompiledRule extends Judgement {
+  readonly tokens: CompiledPattern;
+  readonly bare: boolean;
+  readonly inWorkspace: boolean;
+}
+
+/** True for `*`, which is what a bare effect means (S 6.1). */
+export function isBarePattern(pattern: string): boolean {
+  return /^\*+$/.test(pattern);
+}
+
+/**
+ * Compiles the rules of one action into a judge (S 6.3): a person's overlay where it matches, then the document
+ * with the guard, then deny; a flag lifts `ask` and the unmatched deny but never an explicit deny (S-164).
+ */
+export function compileRules(policy: Policy, action: PermissionAction): Judge {
+  const compile = (rules: readonly PermissionRule[], source: RuleSource) =>
+    rules.filter((rule) => rule.action === action).map((rule) => compileRule(rule, source, policy));
+  const overlay = (source: OverlayRule["source"]) =>
+    compile(
+      policy.overlayRules.filter((rule) => rule.source === source),
+      "session_overlay",
+    );
+  const person = overlay("user");
+  const flags = overlay("flag");
+  const document = compile(policy.documentRules, "agent_document");
+  const guards = compile(GUARD_RULES, "guard");
+
+  return (label) => {
+    const subject = createSubject(label, policy.workspaceRoot);
+    const byPerson = bestMatch(person, subject);
+    if (byPerson !== undefined) return byPerson;
+    const guard = label?.endsWith(GUARD_EXEMPT) ? undefined : bestMatch(guards, subject);
+    const explicit = withGuard(bestMatch(document, subject), guard);
+    const flag = bestMatch(flags, subject);
+    if (flag !== undefined && explicit?.effect !== "deny") return flag;
+    return explicit ?? UNMATCHED;
+  };
+}
+
+/** The guard only ever tightens: it needs something to be more specific than, and that must not be a deny. */
+function withGuard(
+  document: CompiledRule | undefined,
+  guard: CompiledRule | undefined,
+): CompiledRule | undefined {
+  if (document === undefined || guard === undefined || document.effect === "deny") return document;
+  return outranks(document, guard) ? document : guard;
+}
+
+function bestMatch(rules: readonly CompiledRule[], subject: Subject): CompiledRule | undefined {
+  let best: CompiledRule | undefined;
+  for (const rule of rules) {
+    if (matches(rule, subject) && (best === undefined || outranks(rule, best))) best = rule;
+  }
+  return best;
+}
+
+/** More literals, then fewer wildcards; `later` wins a tie because it was declared after `earlier` (S-154). */
+function outranks(later: CompiledRule, earlier: CompiledRule): boolean {
+  if (later.literals !== earlier.literals) return later.literals > earlier.literals;
+  return later.wildcards <= earlier.wildcards;
+}
+
+interface Subject {
+  readonly label: readonly number[] | null;
+  /** The label as an absolute path, which `${workspace_dir}` patterns are held against. */
+  readonly path: readonly number[] | null;
+}
+
+function createSubject(label: string | null, workspaceRoot: string): Subject {
+  if (label === null) return { label: null, path: null };
+  const text = toCodePoints(label);
+  if (label.startsWith("/")) return { label: text, path: text };
+  if (label.startsWith("artifact://")) return { label: text, path: null };
+  return { label: text, path: toCodePoints(join(workspaceRoot, label)) };
+}
+
+function matches(rule: CompiledRule, subject: Subject): boolean {
+  if (subject.label === null) return rule.bare;
+  const text = rule.inWorkspace ? subject.path : subject.label;
+  return text !== null && matchCompiled(rule.tokens, text);
+}
+
+function compileRule(rule: PermissionRule, source: RuleSource, policy: Policy): CompiledRule {
+  const takesPaths = rule.action === "read" || rule.action === "write";
+  const inWorkspace = takesPaths && holdsWorkspaceDir(rule.resource);
+  const root = policy.workspaceRoot.replace(/\/+$/, "");
+  const tokens = compilePattern(rule.resource, inWorkspace ? root : undefined);
+  return {
+    effect: rule.effect,
+    pattern: rule.resource,
+    source,
+    ...specificityOf(tokens),
+    tokens,
+    bare: isBarePattern(rule.resource),
+    inWorkspace,
+  };
+}

@@ -1,0 +1,45 @@
+import { type ContextId, CookieError } from "@cookie-agent/sdk/protocol";
+import { createId } from "../support/create-id.ts";
+import type { CallContext } from "./host-services.ts";
+
+export type ContextScope = "request" | "call";
+
+interface Grant {
+  readonly scope: ContextScope;
+  readonly context: CallContext;
+}
+
+/** The rights of one connection to act on sessions: each lasts while its request is unanswered (E-116, E-117). */
+export class ContextGrants {
+  readonly #grants = new Map<ContextId, Grant>();
+
+  get size(): number {
+    return this.#grants.size;
+  }
+
+  grant(scope: ContextScope, context: CallContext): ContextId {
+    const id = createId<ContextId>();
+    this.#grants.set(id, { scope, context });
+    return id;
+  }
+
+  revoke(id: ContextId): void {
+    this.#grants.delete(id);
+  }
+
+  revokeAll(): void {
+    this.#grants.clear();
+  }
+
+  /** Throws `context_invalid` for an unknown, spent or foreign context and for one of too small a scope. */
+  resolve(id: ContextId, needed: ContextScope): CallContext {
+    const grant = this.#grants.get(id);
+    if (grant === undefined || (needed === "call" && grant.scope !== "call")) {
+      throw new CookieError(
+        "context_invalid",
+        "the context is unknown or its request is answered already; use the context_id of a request that is still open",
+      );
+    }
+    return grant.context;
+  }
+}

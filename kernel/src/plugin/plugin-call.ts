@@ -1,0 +1,34 @@
+import type {
+  ParamsOf,
+  ResultOf,
+  SessionId,
+  ToolProgress,
+  ToolsCall,
+  ToolsPrepare,
+} from "@cookie-agent/sdk/protocol";
+
+/** Params of `plugin/tools/prepare` without the context, which the host grants itself. */
+export type PrepareParams = Omit<ParamsOf<typeof ToolsPrepare>, "context_id"> & {
+  /** Not on the wire: the root of the session's tree, for host services. */
+  readonly rootSessionId?: SessionId;
+};
+
+/** A plugin's answer to a preparation and the process generation that its token belongs to (E-060). */
+export type Prepared = ResultOf<typeof ToolsPrepare> & { readonly generation: number };
+
+/** One tool call to dispatch. */
+export interface PluginCall {
+  readonly params: Omit<ParamsOf<typeof ToolsCall>, "context_id">;
+  /** Counted from dispatch, not from queueing (E-052); null: no kernel timeout. */
+  readonly timeoutMs: number | null;
+  /** The `generation` of the `Prepared` whose token travels with the call; null without a token. */
+  readonly generation: number | null;
+  readonly rootSessionId: SessionId;
+  /** Labels approved for this call; `artifacts.read` serves them (E-119). */
+  readonly approvedLabels?: readonly string[];
+  /**
+   * Captures one delta; calls of one invocation never overlap. Resolves with the cumulative captured text bytes.
+   * A rejection (`resource_limit`, `progress_limit`, `execution_failed`) cancels the call with that error.
+   */
+  onProgress(delta: ToolProgress): Promise<number>;
+}

@@ -1,0 +1,306 @@
+import {
+  CookieError,
+  isCookieError,
+  type PluginStatus,
+  type ToolCallId,
+  type ToolCallResult,
+} from "@cookie-agent/sdk/protocol";
+import type { PluginEntry } from "../config/config.ts";
+import type { FirstPartyFacts } from "../config/load-config.ts";
+import type { Logger } from "../support/logger.ts";
+import { childEnvironment } from "./child-environment.ts";
+import type { HostServices } from "./host-services.ts";
+import { loadPlugin, loadPlugins, pluginSources } from "./load-plugins.ts";
+import type { LoadedPlugin } from "./loaded-plugin.ts";
+import type { PluginCall, Prepared, PrepareParams } from "./plugin-call.ts";
+import type { PluginConnection } from "./plugin-connection.ts";
+import { PluginDirectories } from "./plugin-directories.ts";
+import type { PluginFacts } from "./plugin-facts.ts";
+import { PLUGIN_LIMITS, type PluginLimits } from "./plugin-limits.ts";
+import type { PluginProcess, PluginProcessOptions } from "./plugin-process.ts";
+import { openOwnProcess, type PluginRoute } from "./plugin-route.ts";
+import { SharedHost } from "./shared-host.ts";
+import { StartLimiter } from "./start-limiter.ts";
+import { Supervisor } from "./supervisor.ts";
+
+export type { CallContext, HostServices } from "./host-services.ts";
+export type { PluginCall, Prepared, PrepareParams } from "./plugin-call.ts";
+export type { PluginFacts, ResolvedTool } from "./plugin-facts.ts";
+
+export interface PluginHostOptions {
+  /** In configuration order, before every entry. */
+  readonly firstParty: readonly FirstPartyFacts[];
+  readonly entries: readonly PluginEntry[];
+  /** Entry file of the shared plugin host. */
+  readonly hostEntry: string;
+  /** `~/.cookie-agent`. */
+  readonly root: string;
+  readonly workspaceRoot: string;
+  readonly engineVersion: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Names that no child inherits (E-046). */
+  readonly secretEnvNames: ReadonlySet<string>;
+  readonly services: HostServices;
+  readonly logger: Logger;
+  /** Other times and sizes than those of the specification. */
+  readonly limits?: Partial<PluginLimits>;
+  /** Redacted value of one configuration section (E-121). */
+  kernelConfig(section: string): unknown;
+}
+
+/** The kernel's side of all plugins: what they offer, whether they run, and every request to them. */
+export class PluginHost {
+  readonly #options: PluginHostOptions;
+  readonly #limits: PluginLimits;
+  readonly #limiter: StartLimiter;
+  readonly #directories: PluginDirectories;
+  readonly #supervisors = new Map<string, Supervisor>();
+  readonly #hosts = new Map<string, SharedHost>();
+  readonly #processes = new Set<PluginProcess>();
+  readonly #forever = new AbortController();
+  #generation = 0;
+  #startup: Promise<unknown> = Promise.resolve();
+  #closed: Promise<void> | undefined;
+
+  private constructor(options: PluginHostOptions) {
+    this.#options = options;
+    this.#limits = { ...PLUGIN_LIMITS, ...options.limits };
+    this.#limiter = new StartLimiter(this.#limits.parallelStarts);
+    this.#directories = new PluginDirectories(options.root);
+  }
+
+  /**
+   * Reads all manifests and starts the plugins that want to run from the beginning, without waiting for them. A
+   * plugin that cannot be used is a status, never a rejection (E-045).
+   */
+  static async open(options: PluginHostOptions): Promise<PluginHost> {
+    const host = new PluginHost(options);
+    for (const plugin of await loadPlugins(options)) host.#add(plugin);
+    process.on("exit", host.#onProcessExit);
+    host.#startup = host.#startAll("startup");
+    return host;
+  }
+
+  /** First-party plugins, then entries in configuration order (E-042). */
+  plugins(): readonly PluginFacts[] {
+    return [...this.#supervisors.values()].map((supervisor) => supervisor.facts());
+  }
+
+  status(): PluginStatus[] {
+    return [...this.#supervisors.values()].map((supervisor) => supervisor.status());
+  }
+
+  /** Resolves when every startup plugin is connected or failed; bounded by their startup timeouts (E-050). */
+  async ready(): Promise<void> {
+    await this.#startup;
+  }
+
+  /** Starts the plugins with activation `session`; resolves when each is connected or failed (E-051). */
+  async activateSession(): Promise<void> {
+    await this.#startAll("session");
+  }
+
+  /** Begins to start a plugin that will probably be called (E-057). Silent and immediate. */
+  warm(plugin: string): void {
+    this.#supervisors.get(plugin)?.warm();
+  }
+
+  /** Asks a tool with dynamic preparation; may be called speculatively and more than once (E-084). */
+  async prepare(plugin: string, params: PrepareParams, signal: AbortSignal): Promise<Prepared> {
+    const connection = await this.#connect(plugin, signal);
+    return connection.prepare(params, signal);
+  }
+
+  /** Rejects with `operation_changed` when what was prepared no longer holds (E-088). */
+  async revalidate(
+    plugin: string,
+    token: {
+      readonly invocationId: ToolCallId;
+      readonly prepared: string;
+      readonly generation: number;
+    },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const connection = await this.#connect(plugin, signal);
+    checkGeneration(connection, token.generation);
+    return connection.revalidate(token.invocationId, token.prepared, signal);
+  }
+
+  /** Gives unused tokens back; those of a dead process are gone already. */
+  discard(plugin: string, prepared: string[]): void {
+    if (prepared.length > 0) this.#supervisors.get(plugin)?.live?.discard(prepared);
+  }
+
+  /**
+   * Runs one call. Rejects with the tool's own error or with `cancelled`, `timeout`, `progress_limit`,
+   * `protocol_violation`, `plugin_crashed`, `plugin_unavailable`, `prepared_capability_lost`, `busy`, or what
+   * `onProgress` rejected with. After it settled no further progress is delivered.
+   */
+  async call(plugin: string, call: PluginCall, signal: AbortSignal): Promise<ToolCallResult> {
+    let captured = false;
+    const watched: PluginCall = {
+      ...call,
+      onProgress: (delta) => {
+        captured = true;
+        return call.onProgress(delta);
+      },
+    };
+    const connection = await this.#connect(plugin, signal);
+    checkGeneration(connection, call.generation);
+    try {
+      return await connection.call(watched, signal);
+    } catch (error) {
+      const died = isCookieError(error, "plugin_crashed") && !connection.usable;
+      const repeatable = call.generation === null && !captured && !signal.aborted;
+      if (!died || !repeatable || !this.#isRetrySafe(plugin, call.params.tool)) throw error;
+      const next = await this.#connect(plugin, signal);
+      return next.call(watched, signal);
+    }
+  }
+
+  /** Feeds a running call that was started with `stdin: true`; false when it takes no input (any more) (E-106). */
+  async stdin(
+    plugin: string,
+    invocationId: ToolCallId,
+    data: Uint8Array | null,
+    eof: boolean,
+  ): Promise<boolean> {
+    const connection = this.#supervisors.get(plugin)?.live;
+    return connection === undefined ? false : connection.stdin(invocationId, data, eof);
+  }
+
+  /** Reads the plugin's files anew and starts it; earlier failures are forgotten (B152). */
+  async restart(plugin: string): Promise<PluginStatus> {
+    const supervisor = this.#supervisor(plugin);
+    const source = pluginSources(this.#options).find(({ name }) => name === plugin);
+    if (source !== undefined) await supervisor.reload(await loadPlugin(source, this.#options));
+    await supervisor.connect(this.#forever.signal).catch(() => undefined);
+    return supervisor.status();
+  }
+
+  /** Ends every plugin within the largest grace period and 6 s (E-065); no process is left. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all([...this.#supervisors.values()].map((supervisor) => supervisor.close()));
+    for (const child of this.#processes) child.kill("the kernel is closing");
+    process.off("exit", this.#onProcessExit);
+    await this.#directories.close().catch(() => undefined);
+  }
+
+  #add(plugin: LoadedPlugin): void {
+    const { engineVersion, workspaceRoot, services } = this.#options;
+    const supervisor = new Supervisor(plugin, {
+      engineVersion,
+      workspaceRoot,
+      services,
+      limits: this.#limits,
+      limiter: this.#limiter,
+      directories: this.#directories,
+      nextGeneration: () => {
+        this.#generation += 1;
+        return this.#generation;
+      },
+      needsProcess: ({ launch }) =>
+        launch?.kind !== "shared" || this.#hosts.get(launch.group)?.running !== true,
+      openRoute: (current, signal) => this.#openRoute(current, signal),
+    });
+    this.#supervisors.set(plugin.name, supervisor);
+  }
+
+  async #startAll(activation: "startup" | "session"): Promise<void> {
+    const due = [...this.#supervisors.values()].filter(
+      ({ plugin }) => plugin.activation === activation && plugin.enabled && plugin.failure === null,
+    );
+    await Promise.allSettled(due.map((supervisor) => supervisor.connect(this.#forever.signal)));
+  }
+
+  async #openRoute(plugin: LoadedPlugin, signal: AbortSignal): Promise<PluginRoute> {
+    const { launch } = plugin;
+    if (launch === null) throw new CookieError("plugin_unavailable", "the plugin has no program");
+    const route =
+      launch.kind === "own"
+        ? await openOwnProcess(this.#ownProcess(plugin, launch), launch.pinned)
+        : await this.#sharedHost(plugin, launch.group).open(
+            { plugin: plugin.name, entry: launch.entry, sha256: launch.sha256 },
+            plugin.startupTimeoutMs,
+            signal,
+          );
+    this.#own(route.process);
+    return route;
+  }
+
+  #own(child: PluginProcess): void {
+    if (this.#processes.has(child)) return;
+    this.#processes.add(child);
+    void child.exit.then(() => this.#processes.delete(child));
+  }
+
+  #ownProcess(
+    plugin: LoadedPlugin,
+    launch: { readonly command: string; readonly args: readonly string[] },
+  ): PluginProcessOptions {
+    return {
+      label: plugin.name,
+      command: launch.command,
+      args: launch.args,
+      cwd: plugin.cwd,
+      env: childEnvironment(this.#options, plugin.claims.inheritEnv, plugin.env),
+      badLines: this.#limits.ownBadLines,
+      logger: this.#options.logger,
+    };
+  }
+
+  #sharedHost(plugin: LoadedPlugin, group: string): SharedHost {
+    const known = this.#hosts.get(group);
+    if (known !== undefined) return known;
+    const host = new SharedHost({
+      process: {
+        label: `host ${group}`,
+        command: process.execPath,
+        args: [this.#options.hostEntry],
+        cwd: this.#options.workspaceRoot,
+        env: childEnvironment(this.#options, plugin.claims.inheritEnv, {}),
+        badLines: this.#limits.sharedBadLines,
+        logger: this.#options.logger,
+      },
+      reapMs: this.#limits.reapMs,
+    });
+    this.#hosts.set(group, host);
+    return host;
+  }
+
+  #connect(plugin: string, signal: AbortSignal): PluginConnection | Promise<PluginConnection> {
+    const supervisor = this.#supervisor(plugin);
+    return supervisor.live ?? supervisor.connect(signal);
+  }
+
+  #supervisor(plugin: string): Supervisor {
+    const supervisor = this.#supervisors.get(plugin);
+    if (supervisor !== undefined) return supervisor;
+    throw new CookieError("plugin_unavailable", `no plugin is called ${plugin}`, {
+      data: { plugin },
+    });
+  }
+
+  #isRetrySafe(plugin: string, tool: string): boolean {
+    const { tools } = this.#supervisor(plugin).facts();
+    return tools.find(({ declaration }) => declaration.name === tool)?.retrySafe === true;
+  }
+
+  /** Groups of their own do not die with this process, so the last thing it does is to end them. */
+  readonly #onProcessExit = (): void => {
+    for (const child of this.#processes) child.kill("the kernel ended");
+  };
+}
+
+function checkGeneration(connection: PluginConnection, generation: number | null): void {
+  if (generation === null || generation === connection.generation) return;
+  throw new CookieError(
+    "prepared_capability_lost",
+    "the plugin process that prepared this call has ended; prepare it again",
+  );
+}

@@ -1,0 +1,46 @@
+/** Times and sizes of section 12 of the extension protocol that this room enforces. */
+export interface PluginLimits {
+  readonly parallelStarts: number;
+  readonly queuedRequests: number;
+  readonly prepareTimeoutMs: number;
+  readonly pingTimeoutMs: number;
+  /** How long a cancelled request may still clean up and report progress (E-105). */
+  readonly cancelCleanupMs: number;
+  /** Silence after abandonment that makes a plugin suspect (E-062). */
+  readonly deafAfterMs: number;
+  /** Abandoned requests a shared host may still be working on (E-062). */
+  readonly abandonedRequests: number;
+  readonly crashes: number;
+  readonly crashWindowMs: number;
+  /** Wait before the first delayed restart; doubles up to `maxRestartDelayMs` (E-063). */
+  readonly restartDelayMs: number;
+  readonly maxRestartDelayMs: number;
+  readonly ownBadLines: { readonly count: number; readonly windowMs: number };
+  readonly sharedBadLines: { readonly count: number; readonly windowMs: number };
+  /** How long a killed process may take to be reaped (E-065). */
+  readonly reapMs: number;
+  /** Captured bytes after which an acknowledgement is due; at most 256 KiB (E-103). */
+  readonly ackBytes: number;
+  readonly stdinChunkBytes: number;
+  readonly pendingStdinWrites: number;
+}
+
+export const PLUGIN_LIMITS: PluginLimits = {
+  parallelStarts: 4,
+  queuedRequests: 1024,
+  prepareTimeoutMs: 5_000,
+  pingTimeoutMs: 2_000,
+  cancelCleanupMs: 2_000,
+  deafAfterMs: 10_000,
+  abandonedRequests: 16,
+  crashes: 5,
+  crashWindowMs: 600_000,
+  restartDelayMs: 1_000,
+  maxRestartDelayMs: 30_000,
+  ownBadLines: { count: 20, windowMs: 10_000 },
+  sharedBadLines: { count: 3, windowMs: Number.POSITIVE_INFINITY },
+  reapMs: 4_000,
+  ackBytes: 128 * 1024,
+  stdinChunkBytes: 64 * 1024,
+  pendingStdinWrites: 64,
+};

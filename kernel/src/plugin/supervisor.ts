@@ -1,0 +1,340 @@
+import { CookieError, isCookieError, type PluginStatus } from "@cookie-agent/sdk/protocol";
+import { sleep } from "../support/deadline.ts";
+import { safeText } from "../support/safe-text.ts";
+import { isLasting } from "./handshake.ts";
+import type { HostServices } from "./host-services.ts";
+import { type LoadedPlugin, NO_CLAIMS, type TierClaims } from "./loaded-plugin.ts";
+import { PluginConnection } from "./plugin-connection.ts";
+import type { PluginDirectories } from "./plugin-directories.ts";
+import type { PluginFacts } from "./plugin-facts.ts";
+import type { PluginLimits } from "./plugin-limits.ts";
+import type { PluginRoute } from "./plugin-route.ts";
+import { RestartPolicy } from "./restart-policy.ts";
+import type { StartLimiter } from "./start-limiter.ts";
+
+export interface SupervisorOptions {
+  readonly engineVersion: string;
+  readonly workspaceRoot: string;
+  readonly services: HostServices;
+  readonly limits: PluginLimits;
+  readonly limiter: StartLimiter;
+  readonly directories: PluginDirectories;
+  /** Numbers process starts over all plugins. */
+  nextGeneration(): number;
+  /** True when starting this plugin costs a process. */
+  needsProcess(plugin: LoadedPlugin): boolean;
+  openRoute(plugin: LoadedPlugin, signal: AbortSignal): Promise<PluginRoute>;
+}
+
+type State = PluginStatus["state"];
+
+/** Keeps one plugin alive on demand: starts, restarts with a growing pause, stops when idle, gives up in the end. */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #policy: RestartPolicy;
+  readonly #closing = new AbortController();
+  #plugin: LoadedPlugin;
+  #claims: TierClaims;
+  #state: State;
+  #reason: string | null = null;
+  #connection: PluginConnection | undefined;
+  #starting: Promise<PluginConnection> | undefined;
+  /** Replaced by `reload`; aborts a start that is under way. */
+  #startAbort = new AbortController();
+  #awaited = false;
+  #starts = 0;
+  #idleSince = 0;
+  #idleTimer: NodeJS.Timeout | undefined;
+  /** The end of a process that was idle. */
+  #stopping: Promise<void> | undefined;
+  /** A failed plugin that the next use may start again (E-063). */
+  #mayRetry = false;
+
+  constructor(plugin: LoadedPlugin, options: SupervisorOptions) {
+    this.#options = options;
+    this.#plugin = plugin;
+    this.#claims = plugin.claims;
+    this.#policy = new RestartPolicy(options.limits);
+    this.#state = initialState(plugin);
+    this.#reason = plugin.failure === null ? null : describe(plugin.failure);
+  }
+
+  get plugin(): LoadedPlugin {
+    return this.#plugin;
+  }
+
+  /** The connection, when a call needs no start. */
+  get live(): PluginConnection | undefined {
+    return this.#connection?.usable ? this.#connection : undefined;
+  }
+
+  facts(): PluginFacts {
+    const plugin = this.#plugin;
+    return {
+      name: plugin.name,
+      tier: plugin.tier,
+      version: plugin.manifest?.version ?? null,
+      source: plugin.source,
+      tools: plugin.enabled ? this.#claims.tools : [],
+      instructions: plugin.enabled ? this.#claims.instructions : null,
+      manifestDigest: plugin.manifestDigest,
+      required: plugin.required,
+      diagnostics: plugin.diagnostics,
+    };
+  }
+
+  status(): PluginStatus {
+    const { name, tier, source, activation } = this.#plugin;
+    const facts = this.facts();
+    return {
+      plugin: name,
+      state: this.#state,
+      reason: this.#reason,
+      tools: facts.tools.map(({ declaration }) => declaration.name),
+      tier,
+      version: facts.version,
+      source,
+      pid: this.#connection?.pid ?? null,
+      activation,
+      restarts: Math.max(0, this.#starts - 1),
+      in_flight: this.#connection?.inFlight ?? 0,
+      shadowed: [],
+      diagnostics: [...facts.diagnostics],
+    };
+  }
+
+  /** Begins a start without waiting for it; a failure is told to the call that needs the plugin (E-057). */
+  warm(): void {
+    if (this.#plugin.prewarm === "never" || this.#connection !== undefined) return;
+    this.#start().catch(() => undefined);
+  }
+
+  /**
+   * The connection, started when there is none. Rejects with `plugin_unavailable` and the reason when no process can
+   * be had, with `cancelled` when the signal aborts first.
+   */
+  async connect(signal: AbortSignal): Promise<PluginConnection> {
+    const live = this.live;
+    if (live !== undefined) return live;
+    if (signal.aborted) throw cancelled();
+    this.#awaited = true;
+    return untilAborted(this.#start(), signal);
+  }
+
+  /** Ends the process and takes the plugin as it is now; nothing of an earlier failure is kept (B152). */
+  async reload(plugin: LoadedPlugin): Promise<void> {
+    await this.#endProcess();
+    this.#plugin = plugin;
+    this.#claims = plugin.claims;
+    this.#policy.reset();
+    this.#mayRetry = false;
+    this.#state = initialState(plugin);
+    this.#reason = plugin.failure === null ? null : describe(plugin.failure);
+  }
+
+  /** After it resolves no process of this plugin is left and none is started again. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#endProcess();
+  }
+
+  #start(): Promise<PluginConnection> {
+    if (this.#starting !== undefined) return this.#starting;
+    const refusal = this.#refusal();
+    if (refusal !== undefined) return Promise.reject(refusal);
+    this.#state = "connecting";
+    this.#startAbort = new AbortController();
+    const starting = this.#run(this.#startAbort.signal).finally(() => {
+      this.#starting = undefined;
+      this.#awaited = false;
+    });
+    this.#starting = starting;
+    return starting;
+  }
+
+  #refusal(): CookieError | undefined {
+    if (this.#closing.signal.aborted) {
+      return new CookieError("shutting_down", "the kernel is closing");
+    }
+    if (!this.#plugin.enabled) return this.#unavailable("it is disabled in the configuration");
+    if (this.#state === "failed" && !this.#mayRetry)
+      return this.#unavailable(this.#reason ?? "it failed");
+    return undefined;
+  }
+
+  async #run(signal: AbortSignal): Promise<PluginConnection> {
+    const delayMs = this.#policy.delayMs(performance.now());
+    try {
+      if (delayMs > 0 && !(await sleep(delayMs, signal))) throw stopped();
+      const open = () => this.#open(signal);
+      const connection = this.#options.needsProcess(this.#plugin)
+        ? await this.#options.limiter.run(open, () => this.#awaited)
+        : await open();
+      this.#state = "connected";
+      this.#reason = null;
+      this.#touch();
+      return connection;
+    } catch (error) {
+      if (signal.aborted) throw stopped();
+      this.#noteFailure(error, true);
+      throw this.#unavailable(describe(error));
+    }
+  }
+
+  async #open(signal: AbortSignal): Promise<PluginConnection> {
+    if (signal.aborted) throw stopped();
+    const { limits, directories, services, engineVersion, workspaceRoot } = this.#options;
+    const plugin = this.#plugin;
+    const startedMs = performance.now();
+    const generation = this.#options.nextGeneration();
+    this.#starts += 1;
+    // The process starts while its directories are made.
+    const opening = this.#options.openRoute(plugin, signal);
+    const making = directories.open(plugin.name, generation);
+    const [route, paths] = await bothOrNone(opening, making);
+    const connection = new PluginConnection({
+      plugin,
+      route,
+      generation,
+      services,
+      limits,
+      onIdle: () => this.#touch(),
+    });
+    this.#connection = connection;
+    const onAbort = () => void connection.abandon("stopped while it was starting");
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    const remainingMs = plugin.startupTimeoutMs - (performance.now() - startedMs);
+    try {
+      this.#claims = await connection.initialize({
+        engineVersion,
+        paths: { workspace: workspaceRoot, ...paths },
+        timeoutMs: Math.max(1, remainingMs),
+      });
+    } catch (error) {
+      await connection.abandon(describe(error));
+      await directories.removeScratch(paths.scratch);
+      if (this.#connection === connection) this.#connection = undefined;
+      if (plugin.manifest === null) this.#claims = NO_CLAIMS;
+      throw error;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+    }
+    void connection.lost.then(async (error) => {
+      this.#onLost(connection, error);
+      await directories.removeScratch(paths.scratch).catch(() => undefined);
+    });
+    return connection;
+  }
+
+  #onLost(connection: PluginConnection, error: CookieError): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    clearTimeout(this.#idleTimer);
+    this.#idleTimer = undefined;
+    // Without a manifest nothing is known of a plugin that is not there (E-060).
+    if (this.#plugin.manifest === null) this.#claims = NO_CLAIMS;
+    if (!isCookieError(error, "plugin_crashed")) {
+      this.#state = "disconnected";
+      return;
+    }
+    this.#noteFailure(error, false);
+  }
+
+  /** A start that failed is `failed` at once, a crash only when it was the last one allowed (E-063). */
+  #noteFailure(error: unknown, whileStarting: boolean): void {
+    const nowMs = performance.now();
+    this.#policy.recordCrash(nowMs);
+    this.#reason = describe(error);
+    this.#mayRetry =
+      this.#plugin.restart === "on_demand" && !isLasting(error) && !this.#policy.exhausted(nowMs);
+    this.#state = whileStarting || !this.#mayRetry ? "failed" : "disconnected";
+  }
+
+  /** Marks the last moment of use; one timer at most looks at it later. */
+  #touch(): void {
+    this.#idleSince = performance.now();
+    const { activation, idleMs } = this.#plugin;
+    if (activation !== "tool" || idleMs === 0) return;
+    this.#idleTimer ??= setTimeout(() => this.#checkIdle(), idleMs).unref();
+  }
+
+  #checkIdle(): void {
+    this.#idleTimer = undefined;
+    const connection = this.#connection;
+    // A busy plugin arms the timer again when it becomes idle.
+    if (connection === undefined || !connection.idle) return;
+    const leftMs = this.#plugin.idleMs - (performance.now() - this.#idleSince);
+    if (leftMs > 1) {
+      this.#idleTimer = setTimeout(() => this.#checkIdle(), leftMs).unref();
+      return;
+    }
+    this.#connection = undefined;
+    this.#state = "disconnected";
+    this.#stopping = connection.stop();
+  }
+
+  async #endProcess(): Promise<void> {
+    clearTimeout(this.#idleTimer);
+    this.#idleTimer = undefined;
+    this.#startAbort.abort(stopped());
+    await this.#starting?.catch(() => undefined);
+    const connection = this.#connection;
+    this.#connection = undefined;
+    await Promise.all([this.#stopping, connection?.stop()]);
+    if (this.#state === "connected" || this.#state === "connecting") this.#state = "disconnected";
+  }
+
+  #unavailable(reason: string): CookieError {
+    return new CookieError(
+      "plugin_unavailable",
+      `the plugin ${this.#plugin.name} is not available: ${reason}`,
+      { data: { plugin: this.#plugin.name } },
+    );
+  }
+}
+
+function initialState(plugin: LoadedPlugin): State {
+  if (!plugin.enabled) return "disabled";
+  return plugin.failure === null ? "disconnected" : "failed";
+}
+
+function describe(error: unknown): string {
+  if (!isCookieError(error)) return "internal error";
+  return safeText(`${error.code}: ${error.message}`, 1024);
+}
+
+function stopped(): CookieError {
+  return new CookieError("shutting_down", "the plugin was stopped while it was starting");
+}
+
+function cancelled(): CookieError {
+  return new CookieError("cancelled", "cancelled before the plugin was asked");
+}
+
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(cancelled());
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Both results; when the second fails the first is ended, so no process is left behind. */
+async function bothOrNone<T>(
+  opening: Promise<PluginRoute>,
+  making: Promise<T>,
+): Promise<[PluginRoute, T]> {
+  const [route, made] = await Promise.allSettled([opening, making]);
+  if (route.status === "rejected") throw route.reason;
+  if (made.status === "fulfilled") return [route.value, made.value];
+  await route.value.abandon("its directories could not be created");
+  throw new CookieError("execution_failed", "the plugin's directories could not be created", {
+    cause: made.reason,
+  });
+}

@@ -1,0 +1,86 @@
+import { constants, type PathLike } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { CookieError } from "@cookie-agent/sdk/protocol";
+import type { LogFile, TreeLease } from "./session-store.ts";
+
+const READ_BYTES = 256 * 1024;
+
+/** A log on the local disk; writable only with a lease, and only while it is held (S-088). */
+export class LocalLogFile implements LogFile {
+  readonly #handle: FileHandle;
+  readonly #lease: TreeLease | undefined;
+  #byteLength: number;
+  #closed = false;
+
+  private constructor(handle: FileHandle, byteLength: number, lease: TreeLease | undefined) {
+    this.#handle = handle;
+    this.#byteLength = byteLength;
+    this.#lease = lease;
+  }
+
+  static async open(path: PathLike, lease?: TreeLease): Promise<LocalLogFile> {
+    const access = lease === undefined ? constants.O_RDONLY : constants.O_RDWR;
+    const handle = await open(path, access | (constants.O_NOFOLLOW ?? 0));
+    try {
+      const { size } = await handle.stat();
+      return new LocalLogFile(handle, size, lease);
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  get byteLength(): number {
+    return this.#byteLength;
+  }
+
+  async *read(fromByte = 0): AsyncGenerator<Uint8Array> {
+    const end = this.#byteLength;
+    let position = fromByte;
+    while (position < end) {
+      const chunk = Buffer.allocUnsafe(Math.min(READ_BYTES, end - position));
+      const { bytesRead } = await this.#handle.read(chunk, 0, chunk.byteLength, position);
+      if (bytesRead === 0) return;
+      position += bytesRead;
+      yield chunk.subarray(0, bytesRead);
+    }
+  }
+
+  async append(bytes: Uint8Array): Promise<void> {
+    this.#requireLease();
+    let written = 0;
+    try {
+      while (written < bytes.byteLength) {
+        const position = this.#byteLength + written;
+        const result = await this.#handle.write(bytes, written, undefined, position);
+        written += result.bytesWritten;
+      }
+    } catch (error) {
+      // What was written of the block must not be read as part of the log.
+      await this.#handle.truncate(this.#byteLength).catch(() => undefined);
+      throw error;
+    }
+    this.#byteLength += written;
+  }
+
+  sync(): Promise<void> {
+    return this.#handle.datasync();
+  }
+
+  async truncate(byteLength: number): Promise<void> {
+    this.#requireLease();
+    await this.#handle.truncate(byteLength);
+    this.#byteLength = byteLength;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#handle.close();
+  }
+
+  #requireLease(): void {
+    if (this.#lease?.held) return;
+    throw new CookieError("session_foreign", "session is owned by another cookie process");
+  }
+}

@@ -1,0 +1,285 @@
+import type { Dirent } from "node:fs";
+import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { CookieError, SessionId } from "@cookie-agent/sdk/protocol";
+import { syncDirectory } from "../support/durable-replace.ts";
+import type { FileLock } from "../support/file-lock.ts";
+import { KeyMutex } from "../support/key-mutex.ts";
+import { hasCode } from "./file-error.ts";
+import { LocalLogFile } from "./local-log-file.ts";
+import { logPath, readMetadataFile, replaceMetadataFile } from "./metadata-file.ts";
+import { publishSession } from "./publish-session.ts";
+import type {
+  LogFile,
+  SessionLocation,
+  SessionPublication,
+  SessionStore,
+  StoredMetadata,
+  TreeLease,
+} from "./session-store.ts";
+import { initializeStore, locateStore } from "./store-layout.ts";
+import { LocalTreeLease, stagedLockPath, treeLockPath, tryTreeLock } from "./tree-lock.ts";
+
+const CHILDREN = "subagents";
+/** Metadata files read at the same time by a listing. */
+const LIST_BATCH = 32;
+
+export interface LocalSessionStoreOptions {
+  /** `<data root>/sessions`. */
+  readonly sessionsDir: string;
+  /** Canonical. */
+  readonly cwd: string;
+  /** Folds a root's log when its cache does not parse (S-075); without it such a root is only reported. */
+  rebuildMetadata?(location: SessionLocation): Promise<StoredMetadata>;
+}
+
+/** Opens the store of one working directory; refuses an unknown layout. Nothing is written before a publication. */
+export async function openLocalSessionStore(
+  options: LocalSessionStoreOptions,
+): Promise<SessionStore> {
+  const { directory, diagnostics } = await locateStore(options.sessionsDir, options.cwd);
+  return new LocalSessionStore(options, directory, diagnostics);
+}
+
+class LocalSessionStore implements SessionStore {
+  readonly directory: string;
+  readonly #options: LocalSessionStoreOptions;
+  readonly #diagnostics: readonly string[];
+  readonly #leases = new Map<SessionId, LocalTreeLease>();
+  readonly #trees = new KeyMutex();
+  #initialized: Promise<void> | undefined;
+
+  constructor(
+    options: LocalSessionStoreOptions,
+    directory: string,
+    diagnostics: readonly string[],
+  ) {
+    this.directory = directory;
+    this.#options = options;
+    this.#diagnostics = diagnostics;
+  }
+
+  async list(): Promise<{ sessions: StoredMetadata[]; diagnostics: string[] }> {
+    const sessions: StoredMetadata[] = [];
+    const diagnostics = [...this.#diagnostics];
+    const rootIds = await sessionIdsIn(this.directory);
+    for (let from = 0; from < rootIds.length; from += LIST_BATCH) {
+      const batch = rootIds.slice(from, from + LIST_BATCH);
+      const readings = await Promise.allSettled(batch.map((rootId) => this.#readRoot(rootId)));
+      for (const [index, reading] of readings.entries()) {
+        if (reading.status === "rejected") {
+          diagnostics.push(`session ${batch[index]}: ${problemOf(reading.reason)}`);
+        } else if (reading.value !== undefined) {
+          sessions.push(reading.value);
+        }
+      }
+    }
+    return { sessions, diagnostics };
+  }
+
+  async find(sessionId: SessionId): Promise<SessionLocation | undefined> {
+    const asRoot = { sessionId, rootId: sessionId };
+    if (await exists(logPath(this.#directoryOf(asRoot)))) return asRoot;
+    for (const rootId of await sessionIdsIn(this.directory)) {
+      const location = { sessionId, rootId };
+      if (await exists(logPath(this.#directoryOf(location)))) return location;
+    }
+    return undefined;
+  }
+
+  acquire(rootId: SessionId): Promise<TreeLease | undefined> {
+    return this.#withTree(rootId, () => this.#take(rootId, treeLockPath(this.directory, rootId)));
+  }
+
+  access(rootId: SessionId): Promise<"owned" | "free" | "foreign"> {
+    return this.#withTree(rootId, async () => {
+      if (this.#leases.has(rootId)) return "owned";
+      const path = treeLockPath(this.directory, rootId);
+      if (!(await exists(path))) return "free";
+      const lock = await tryTreeLock(path);
+      lock?.release();
+      return lock === undefined ? "foreign" : "free";
+    });
+  }
+
+  publish(publication: SessionPublication): Promise<{ lease: TreeLease; file: LogFile }> {
+    const { rootId, sessionId } = publication;
+    return this.#withTree(rootId, async () => {
+      await this.#initialize();
+      return sessionId === rootId
+        ? this.#publishRoot(publication)
+        : this.#publishChild(publication);
+    });
+  }
+
+  async open(location: SessionLocation, lease?: TreeLease): Promise<LogFile> {
+    try {
+      return await LocalLogFile.open(logPath(this.#directoryOf(location)), lease);
+    } catch (error) {
+      if (!hasCode(error, "ENOENT")) throw error;
+      throw new CookieError("session_missing", `there is no session ${location.sessionId} here`);
+    }
+  }
+
+  async writeMetadata(metadata: StoredMetadata): Promise<void> {
+    const { origin, session_id: sessionId } = metadata;
+    const rootId = origin.type === "root" ? sessionId : origin.root_session_id;
+    if (!this.#leases.has(rootId)) {
+      throw new CookieError("session_foreign", "session is owned by another cookie process");
+    }
+    await replaceMetadataFile(this.#directoryOf({ sessionId, rootId }), metadata);
+  }
+
+  async close(): Promise<void> {
+    for (const lease of this.#leases.values()) lease.release();
+  }
+
+  async #readRoot(rootId: SessionId): Promise<StoredMetadata | undefined> {
+    const location = { sessionId: rootId, rootId };
+    const directory = this.#directoryOf(location);
+    const reading = await readMetadataFile(directory);
+    if (reading.kind === "absent") return undefined;
+    if (reading.kind === "read") return requireRoot(rootId, reading.metadata);
+    if (this.#options.rebuildMetadata === undefined) {
+      throw new Error(`its metadata cannot be read: ${reading.problem}`);
+    }
+    const metadata = requireRoot(rootId, await this.#options.rebuildMetadata(location));
+    if (this.#leases.has(rootId)) await replaceMetadataFile(directory, metadata);
+    return metadata;
+  }
+
+  async #publishRoot(
+    publication: SessionPublication,
+  ): Promise<{ lease: TreeLease; file: LogFile }> {
+    const { rootId } = publication;
+    const target = this.#directoryOf(publication);
+    if (await exists(logPath(target))) {
+      throw new CookieError("engine", `session ${rootId} is already published`);
+    }
+    const held = this.#leases.get(rootId);
+    const merge = await exists(target);
+    let taken: TreeLease | undefined = held;
+    try {
+      const file = await publishSession(publication, {
+        target,
+        merge,
+        lock: async (staged) => {
+          const isInside = process.platform !== "win32" && !merge;
+          const path = isInside ? stagedLockPath(staged) : treeLockPath(this.directory, rootId);
+          taken ??= await this.#take(rootId, path);
+          return requireLease(taken);
+        },
+      });
+      return { lease: requireLease(taken), file };
+    } catch (error) {
+      if (held === undefined) taken?.release();
+      throw error;
+    }
+  }
+
+  /** A child takes no lock of its own; before its root is on disk it takes the one of the tree (S-089). */
+  async #publishChild(
+    publication: SessionPublication,
+  ): Promise<{ lease: TreeLease; file: LogFile }> {
+    const { rootId } = publication;
+    const root = join(this.directory, rootId);
+    const held = this.#leases.get(rootId);
+    const isNewRoot = !(await exists(root));
+    let lease: TreeLease | undefined = held;
+    try {
+      await mkdir(join(root, CHILDREN), { recursive: true, mode: 0o700 });
+      lease ??= await this.#take(rootId, treeLockPath(this.directory, rootId));
+      const taken = requireLease(lease);
+      await syncDirectory(root);
+      const target = this.#directoryOf(publication);
+      const file = await publishSession(publication, {
+        target,
+        merge: false,
+        lock: async () => taken,
+      });
+      return { lease: taken, file };
+    } catch (error) {
+      if (held === undefined) lease?.release();
+      if (isNewRoot) await rm(root, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  async #take(rootId: SessionId, path: string): Promise<TreeLease | undefined> {
+    const known = this.#leases.get(rootId);
+    if (known !== undefined) return known;
+    let lock: FileLock | undefined;
+    try {
+      lock = await tryTreeLock(path);
+    } catch (error) {
+      if (!hasCode(error, "ENOENT")) throw error;
+      throw new CookieError("session_missing", `there is no session ${rootId} here`);
+    }
+    if (lock === undefined) return undefined;
+    const lease = new LocalTreeLease(rootId, lock, () => this.#leases.delete(rootId));
+    this.#leases.set(rootId, lease);
+    return lease;
+  }
+
+  /** Operations on the lock of one tree wait for each other: a second try in this process would fail. */
+  async #withTree<T>(rootId: SessionId, operation: () => Promise<T>): Promise<T> {
+    const done = await this.#trees.acquire([rootId]);
+    try {
+      return await operation();
+    } finally {
+      done();
+    }
+  }
+
+  #initialize(): Promise<void> {
+    this.#initialized ??= initializeStore(this.directory, this.#options.cwd).catch((error) => {
+      this.#initialized = undefined;
+      throw error;
+    });
+    return this.#initialized;
+  }
+
+  #directoryOf({ sessionId, rootId }: SessionLocation): string {
+    const root = join(this.directory, rootId);
+    return sessionId === rootId ? root : join(root, CHILDREN, sessionId);
+  }
+}
+
+function requireRoot(rootId: SessionId, metadata: StoredMetadata): StoredMetadata {
+  if (metadata.session_id === rootId && metadata.origin.type === "root") return metadata;
+  throw new Error("its metadata belongs to another session");
+}
+
+function requireLease(lease: TreeLease | undefined): TreeLease {
+  if (lease !== undefined) return lease;
+  throw new CookieError("session_foreign", "session is owned by another cookie process");
+}
+
+/** The session directories inside a directory; other files, links and dot names do not count (S-076). */
+async function sessionIdsIn(directory: string): Promise<SessionId[]> {
+  let entries: Dirent[];
+  try {
+    entries = await readdir(directory, { withFileTypes: true });
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return [];
+    throw error;
+  }
+  return entries.flatMap((entry) => {
+    const parsed = SessionId.safeParse(entry.name);
+    return entry.isDirectory() && parsed.success ? [parsed.data] : [];
+  });
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (hasCode(error, "ENOENT", "ENOTDIR")) return false;
+    throw error;
+  }
+}
+
+function problemOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,70 @@
+import { mkdir, open, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { createId } from "../support/create-id.ts";
+import { syncDirectory } from "../support/durable-replace.ts";
+import { LocalLogFile } from "./local-log-file.ts";
+import { encodeMetadata, logPath, metadataPath } from "./metadata-file.ts";
+import type { SessionPublication, TreeLease } from "./session-store.ts";
+
+export interface PublicationSteps {
+  /** Where the session's directory goes. */
+  readonly target: string;
+  /** The directory exists already: children were published before their root (S 1.4). */
+  readonly merge: boolean;
+  /** The lease of the tree, taken now if it is not held yet: everything but the rename is done. */
+  lock(staged: string): Promise<TreeLease>;
+}
+
+/**
+ * Prepares the session beside its place, moves it there in one step and opens its log. When it rejects, nothing of
+ * the session remains (S-026); a lock that was taken is the caller's to release.
+ */
+export async function publishSession(
+  publication: SessionPublication,
+  { target, merge, lock }: PublicationSteps,
+): Promise<LocalLogFile> {
+  const parent = dirname(target);
+  const staged = join(parent, `.${publication.sessionId}.${createId()}.tmp`);
+  let moved = false;
+  try {
+    await mkdir(staged, { mode: 0o700 });
+    await writeLog(logPath(staged), publication.bytes);
+    await writeFile(metadataPath(staged), encodeMetadata(publication.metadata), { mode: 0o600 });
+    await syncDirectory(staged);
+    const lease = await lock(staged);
+    if (merge) {
+      await moveInto(staged, target);
+    } else {
+      await rename(staged, target);
+      moved = true;
+    }
+    await syncDirectory(parent);
+    return await LocalLogFile.open(logPath(target), lease);
+  } catch (error) {
+    await rm(moved ? target : staged, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** `metadata` comes last: until then discovery takes the root for one that is not there. */
+async function moveInto(staged: string, target: string): Promise<void> {
+  await rename(logPath(staged), logPath(target));
+  try {
+    await rename(metadataPath(staged), metadataPath(target));
+  } catch (error) {
+    await rm(logPath(target), { force: true });
+    throw error;
+  }
+  await syncDirectory(target);
+  await rm(staged, { recursive: true });
+}
+
+async function writeLog(path: string, bytes: Uint8Array): Promise<void> {
+  const file = await open(path, "wx", 0o600);
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,61 @@
+import type { SessionId, SessionMeta } from "@cookie-agent/sdk/protocol";
+
+/** A session as its `metadata` cache shows it; who holds the tree is not stored. */
+export type StoredMetadata = Omit<SessionMeta, "access">;
+
+/** Where a published session lives; only the store turns it into a place. */
+export interface SessionLocation {
+  readonly sessionId: SessionId;
+  readonly rootId: SessionId;
+}
+
+/** The right to write inside one root tree, held until `release` or the end of the process (S-082). */
+export interface TreeLease {
+  readonly rootId: SessionId;
+  /** False for good once released: every open log of the tree then refuses to append (S-088). */
+  readonly held: boolean;
+  release(): void;
+}
+
+/** One append-only log as bytes. Errors are those of the file system. */
+export interface LogFile {
+  /** Bytes whose writing succeeded; a failed append does not count. */
+  readonly byteLength: number;
+  /** The bytes from `fromByte` to the length when the reading begins, in chunks of at most 256 KiB. */
+  read(fromByte?: number): AsyncIterable<Uint8Array>;
+  /** Writes all of `bytes` at the end, or throws with nothing appended. */
+  append(bytes: Uint8Array): Promise<void>;
+  /** Waits until everything appended survives a loss of power. */
+  sync(): Promise<void>;
+  truncate(byteLength: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface SessionPublication {
+  readonly sessionId: SessionId;
+  readonly rootId: SessionId;
+  /** The whole log so far. */
+  readonly bytes: Uint8Array;
+  readonly metadata: StoredMetadata;
+}
+
+/** The sessions of one working directory (S 3). A fleet may keep them elsewhere: nothing above assumes files. */
+export interface SessionStore {
+  /** The store's folder; artifacts of its sessions lie inside. It may not exist before the first publication. */
+  readonly directory: string;
+  /** Published roots with readable metadata; takes no lock and opens no healthy log (S-073, S-076). */
+  list(): Promise<{ sessions: StoredMetadata[]; diagnostics: string[] }>;
+  find(sessionId: SessionId): Promise<SessionLocation | undefined>;
+  /** One try, never waiting. The lease already held here, a new one, or undefined when it is not ours to have. */
+  acquire(rootId: SessionId): Promise<TreeLease | undefined>;
+  /** `foreign` also when the holder cannot be told (S 3.6). */
+  access(rootId: SessionId): Promise<"owned" | "free" | "foreign">;
+  /** Makes a session durable and visible in one step; when it rejects, nothing remains (S-024, S-026). */
+  publish(publication: SessionPublication): Promise<{ lease: TreeLease; file: LogFile }>;
+  /** With a lease the file is writable, and only as long as the lease is held. */
+  open(location: SessionLocation, lease?: TreeLease): Promise<LogFile>;
+  /** Replaces the derived cache; not durable by itself (S-071). */
+  writeMetadata(metadata: StoredMetadata): Promise<void>;
+  /** Releases every lease. */
+  close(): Promise<void>;
+}

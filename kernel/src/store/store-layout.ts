@@ -1,0 +1,97 @@
+import { mkdir, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CookieError } from "@cookie-agent/sdk/protocol";
+import * as z from "zod";
+import { durableReplace } from "../support/durable-replace.ts";
+import { withFileLock } from "../support/file-lock.ts";
+import { hasCode } from "./file-error.ts";
+import { findWorkdirKeys, workdirKey } from "./workdir-key.ts";
+
+const LAYOUT_VERSION = 2;
+const LAYOUT_FILE = "layout.json";
+const CWD_FILE = "cwd";
+const Layout = z.object({ version: z.literal(LAYOUT_VERSION) });
+
+export interface LocatedStore {
+  readonly directory: string;
+  readonly diagnostics: readonly string[];
+}
+
+/** The folder of a working directory's store, which need not exist yet; refuses a layout it does not know. */
+export async function locateStore(sessionsDir: string, cwd: string): Promise<LocatedStore> {
+  const keys = findWorkdirKeys(cwd, await namesIn(sessionsDir));
+  const [key = workdirKey(cwd), ...others] = keys;
+  const directory = join(sessionsDir, key);
+  const problem = `several session stores belong to ${cwd}; ${directory} is used`;
+  await checkLayout(directory);
+  return { directory, diagnostics: others.length === 0 ? [] : [problem] };
+}
+
+/** Makes the store before its first session; several processes may do so at once (S 3.4). */
+export async function initializeStore(directory: string, cwd: string): Promise<void> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  if ((await readText(join(directory, LAYOUT_FILE))) !== undefined) {
+    await checkLayout(directory);
+    if ((await readText(join(directory, CWD_FILE))) === cwd) return;
+  }
+  await withFileLock(join(directory, ".store.lock"), async () => {
+    await checkLayout(directory);
+    const layout = join(directory, LAYOUT_FILE);
+    if ((await readText(layout)) === undefined) {
+      await durableReplace(layout, Buffer.from(`${JSON.stringify({ version: LAYOUT_VERSION })}\n`));
+    }
+    const cwdFile = join(directory, CWD_FILE);
+    if ((await readText(cwdFile)) !== cwd) await durableReplace(cwdFile, Buffer.from(cwd));
+  });
+}
+
+async function checkLayout(directory: string): Promise<void> {
+  const text = await readText(join(directory, LAYOUT_FILE));
+  if (text === undefined) {
+    const names = (await namesIn(directory)).filter((name) => !isOfInitialization(name));
+    if (names.length === 0) return;
+    throw unknownLayout(directory, `it has no ${LAYOUT_FILE}`);
+  }
+  if (!Layout.safeParse(parseJson(text)).success) {
+    throw unknownLayout(directory, `its ${LAYOUT_FILE} does not say version ${LAYOUT_VERSION}`);
+  }
+}
+
+/** True for what another process may just be making. */
+function isOfInitialization(name: string): boolean {
+  return name.startsWith(".") || name.startsWith(`${LAYOUT_FILE}.`);
+}
+
+function unknownLayout(directory: string, problem: string): CookieError {
+  return new CookieError(
+    "storage_failed",
+    `the session store ${directory} cannot be opened: ${problem}; ` +
+      "use the version of cookie that wrote it, or move the folder away",
+  );
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return [];
+    throw error;
+  }
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,41 @@
+import { randomBytes } from "node:crypto";
+import { open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/**
+ * Replaces a file so that after a crash it holds either the old or the new bytes (C-001):
+ * exclusive sibling temporary, write, fsync, rename, fsync of the directory. On failure nothing remains.
+ */
+export async function durableReplace(
+  path: string,
+  bytes: Uint8Array,
+  options: { mode?: number } = {},
+): Promise<void> {
+  const temporary = `${path}.${process.pid}-${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    const file = await open(temporary, "wx", options.mode ?? 0o600);
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  await syncDirectory(dirname(path));
+}
+
+/** Makes names created, renamed or removed in `directory` survive a loss of power. */
+export async function syncDirectory(directory: string): Promise<void> {
+  // Windows cannot open a directory; its rename is journaled by the file system.
+  if (process.platform === "win32") return;
+  const handle = await open(directory, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,27 @@
+import type { RunId, SessionId } from "@cookie-agent/sdk/protocol";
+import type { PluginHost } from "../plugin/plugin-host.ts";
+import type { ArgumentChecker } from "./check-arguments.ts";
+
+/** What dispatch needs of the plugin room. */
+export type ToolPlugins = Pick<
+  PluginHost,
+  "plugins" | "warm" | "prepare" | "revalidate" | "discard" | "call" | "stdin"
+>;
+
+/** On whose behalf calls run; identity in a call comes from here, never from its arguments. */
+export interface DispatchContext {
+  readonly sessionId: SessionId;
+  readonly rootSessionId: SessionId;
+  readonly runId: RunId;
+  /** Canonical. */
+  readonly cwd: string;
+  /** Canonical. */
+  readonly workspaceRoot: string;
+}
+
+/** What a preparation needs. */
+export interface PrepareStages {
+  readonly plugins: ToolPlugins;
+  /** One per kernel: it keeps compiled schemas. */
+  readonly checker: ArgumentChecker;
+}

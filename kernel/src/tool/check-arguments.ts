@@ -1,0 +1,89 @@
+import { CookieError, type JsonObject } from "@cookie-agent/sdk/protocol";
+import type { ErrorObject, ValidateFunction } from "ajv";
+import { explainArguments } from "./argument-problem.ts";
+import type { ToolSpec } from "./tool-slots.ts";
+
+/** Nesting that neither schemas nor arguments need, and recursive code cannot stand. */
+const MAX_DEPTH = 64;
+
+/**
+ * Checks arguments against the pinned schema, without coercion (T-010, T-012). Schemas are compiled once; the
+ * compiler is loaded with the first of them. Patterns run in linear time, because models and plugins write both
+ * sides.
+ */
+export class ArgumentChecker {
+  readonly #validators = new WeakMap<JsonObject, Promise<ValidateFunction>>();
+
+  /** Loads and compiles ahead of a call; a failure shows when the call is checked. */
+  warm(spec: ToolSpec): void {
+    this.#validator(spec).catch(() => undefined);
+  }
+
+  /** The arguments as they are; rejects with `invalid_arguments` (T-011). */
+  async check(spec: ToolSpec, input: unknown): Promise<JsonObject> {
+    if (!isJsonObject(input)) {
+      throw invalidArguments(spec.name, "the arguments are not a JSON object");
+    }
+    if (isDeeperThan(input, MAX_DEPTH)) {
+      throw invalidArguments(spec.name, `the arguments are nested deeper than ${MAX_DEPTH} levels`);
+    }
+    const validate = await this.#validator(spec);
+    if (validate(input)) return input;
+    const errors: readonly ErrorObject[] = validate.errors ?? [];
+    throw invalidArguments(spec.name, explainArguments(errors, spec.parameters));
+  }
+
+  #validator(spec: ToolSpec): Promise<ValidateFunction> {
+    let validator = this.#validators.get(spec.parameters);
+    if (validator === undefined) {
+      validator = compile(spec);
+      this.#validators.set(spec.parameters, validator);
+    }
+    return validator;
+  }
+}
+
+/** Names the tool, the field and what is expected of it, and asks for a corrected call (T-011). */
+export function invalidArguments(tool: string, problem: string): CookieError {
+  return new CookieError(
+    "invalid_arguments",
+    `invalid arguments for ${tool}: ${problem}. Call ${tool} again with corrected arguments.`,
+  );
+}
+
+async function compile({ name, parameters }: ToolSpec): Promise<ValidateFunction> {
+  if (isDeeperThan(parameters, MAX_DEPTH)) throw unusableSchema(name, "it is nested too deeply");
+  const [{ Ajv, Ajv2020 }, { linearRegExp }] = await Promise.all([
+    import("../support/schema-compiler.ts"),
+    import("./linear-reg-exp.ts"),
+  ]);
+  const Compiler = /draft-0[67]/.test(String(parameters["$schema"])) ? Ajv : Ajv2020;
+  try {
+    return new Compiler({
+      strict: false,
+      logger: false,
+      validateFormats: false,
+      validateSchema: false,
+      code: { regExp: linearRegExp },
+    }).compile(parameters);
+  } catch (error) {
+    throw unusableSchema(name, error instanceof Error ? error.message : "it cannot be compiled");
+  }
+}
+
+function unusableSchema(tool: string, problem: string): CookieError {
+  return new CookieError(
+    "execution_failed",
+    `the parameter schema of ${tool} cannot be used: ${problem}`,
+  );
+}
+
+function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  return Object.values(value).some((inner) => isDeeperThan(inner, levels - 1));
+}
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,77 @@
+import { CookieError } from "@cookie-agent/sdk/protocol";
+import type { GateOutcome } from "../permission/approval-gate.ts";
+import { labelCommand } from "../permission/command-labels.ts";
+import {
+  evaluatePolicy,
+  type JudgedResource,
+  needsParts,
+  type Policy,
+} from "../permission/evaluate-policy.ts";
+import { cutUtf8 } from "../support/safe-text.ts";
+import type { DispatchContext } from "./call-context.ts";
+import type { DispatchStages } from "./dispatch-stages.ts";
+import type { CallResource } from "./operation-identity.ts";
+import type { PreparedCall } from "./prepare-call.ts";
+
+const MAX_ERROR_BYTES = 4096;
+
+/** Judges one prepared call by the policy in force now and, where that asks, waits for whoever answers (S 6.7). */
+export async function decidePermission(
+  call: PreparedCall,
+  context: DispatchContext,
+  stages: Pick<DispatchStages, "gate" | "policy" | "plugins">,
+  signal: AbortSignal,
+): Promise<GateOutcome> {
+  const policy = stages.policy();
+  const judged = await Promise.all(call.resources.map((resource) => readLabels(resource, policy)));
+  const { bound, token } = call;
+  const revalidate =
+    bound.tool.revalidate && token
+      ? () =>
+          stages.plugins.revalidate(
+            bound.plugin,
+            { invocationId: call.toolCallId, ...token },
+            signal,
+          )
+      : undefined;
+  return stages.gate.decide(
+    {
+      runId: context.runId,
+      toolCallId: call.toolCallId,
+      tool: bound.name,
+      title: call.title,
+      detail: call.detail,
+      fingerprint: call.fingerprint,
+      operation: call.operation,
+      verdict: evaluatePolicy(policy, judged),
+      trigger: "permission_policy",
+      ...(revalidate && { revalidate }),
+    },
+    signal,
+  );
+}
+
+/** The refusal as the model reads it (T-045); a change of what was prepared has codes of its own. */
+export function refusal(denied: Extract<GateOutcome, { granted: false }>): CookieError {
+  const { source, reason, feedback } = denied;
+  if (reason === "operation_changed" || reason === "prepared_capability_lost") {
+    return new CookieError(reason, "what the call was prepared for changed before it was approved");
+  }
+  const message = (words: string | null) =>
+    JSON.stringify({ kind: "tool_denied", source, reason, feedback: words });
+  let words = feedback;
+  for (let room = MAX_ERROR_BYTES; Buffer.byteLength(message(words)) > MAX_ERROR_BYTES; ) {
+    room -= 256;
+    words = cutUtf8(words ?? "", room);
+  }
+  return new CookieError("permission_denied", message(words));
+}
+
+/** A command is only parsed where a rule can depend on its parts. */
+async function readLabels(resource: CallResource, policy: Policy): Promise<JudgedResource> {
+  const { action, label, kind } = resource;
+  if (kind !== "command" || label === null) return { action, label };
+  if (!needsParts(policy, label, action))
+    return { action, command: label, parsed: false, parts: [] };
+  return { action, command: label, ...(await labelCommand(label)) };
+}

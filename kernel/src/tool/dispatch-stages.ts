@@ -1,0 +1,75 @@
+import type {
+  EventPayload,
+  RunId,
+  ToolCallError,
+  ToolCallId,
+  ToolCallPart,
+  ToolOutcome,
+  ToolResult,
+} from "@cookie-agent/sdk/protocol";
+import type { ArtifactStore } from "../artifact/artifact-store.ts";
+import type { OutputLimits } from "../artifact/capture-output.ts";
+import type { EventDraft } from "../event/event-draft.ts";
+import type { ApprovalGate } from "../permission/approval-gate.ts";
+import type { Policy } from "../permission/evaluate-policy.ts";
+import type { KeyMutex } from "../support/key-mutex.ts";
+import type { DispatchContext, PrepareStages } from "./call-context.ts";
+import type { OutputHub } from "./output-hub.ts";
+import type { Speculation } from "./speculation.ts";
+import type { ToolSet } from "./tool-slots.ts";
+
+/** One tool call of a committed turn and its place in the turn's content. */
+export interface TurnCall {
+  readonly part: ToolCallPart;
+  readonly contentIndex: number;
+}
+
+/** The tool calls of one committed model turn, at most 64. */
+export interface CommittedTurn extends DispatchContext {
+  readonly modelTurnSeq: number;
+  /** In content order. */
+  readonly calls: readonly TurnCall[];
+  /** Frozen at run admission. */
+  readonly toolSet: ToolSet;
+  /** Whether someone can type into a call; otherwise its standard input is at its end at once. */
+  readonly stdinAttended: boolean;
+  /** What was prepared while the turn streamed. */
+  readonly speculation?: Speculation;
+}
+
+/** The record of the session: commit events and coalesced ones. */
+export interface DispatchLog {
+  append(drafts: readonly EventDraft[]): Promise<unknown>;
+  appendStream(draft: EventDraft): void;
+}
+
+/** The rooms that a call passes through. */
+export interface DispatchStages extends PrepareStages {
+  readonly log: DispatchLog;
+  readonly artifacts: ArtifactStore;
+  readonly gate: Pick<ApprovalGate, "decide">;
+  /** The policy in force now; asked once per decision. */
+  policy(): Policy;
+  /** One per kernel: equal keys exclude each other in every session (T-027). */
+  readonly keys: KeyMutex;
+  readonly outputs: OutputHub;
+  readonly limits: OutputLimits;
+}
+
+/** How one call ended; exactly what its terminal event says. */
+export interface CallEnd {
+  readonly outcome: ToolOutcome;
+  readonly result: ToolResult | null;
+  readonly error: ToolCallError | null;
+}
+
+export interface ToolCallOutcome extends CallEnd {
+  readonly call: TurnCall;
+  readonly toolCallId: ToolCallId;
+  /** A decision was wanted of a user and none could be had. */
+  readonly escalated: boolean;
+}
+
+export function draft(runId: RunId, payload: EventPayload): EventDraft {
+  return { runId, payload };
+}

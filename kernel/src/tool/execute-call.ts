@@ -1,0 +1,149 @@
+import { CookieError, isCookieError, type ToolCallResult } from "@cookie-agent/sdk/protocol";
+import { sleep } from "../support/deadline.ts";
+import { CallOutput } from "./call-output.ts";
+import { completeCall, failCall, neverRan } from "./complete-call.ts";
+import type { CallEnd, CommittedTurn, DispatchStages, TurnCall } from "./dispatch-stages.ts";
+import { discardToken, type PreparedCall, prepareCall, requirePinned } from "./prepare-call.ts";
+import { holdKeys } from "./serialization-keys.ts";
+
+/**
+ * Runs one permitted call to its end: its keys, one request, its output. Whatever happens to the plugin is an end
+ * that the model can read, so this does not reject.
+ *
+ * @param signal Aborted when the run is cancelled; the plugin host then allows two seconds of clean-up (E-105).
+ */
+export async function executeCall(
+  prepared: PreparedCall,
+  call: TurnCall,
+  turn: CommittedTurn,
+  stages: DispatchStages,
+  signal: AbortSignal,
+): Promise<CallEnd> {
+  let release: () => void;
+  try {
+    release = await holdKeys(stages.keys, prepared.keys, signal);
+  } catch (error) {
+    discardToken(prepared, stages.plugins);
+    return neverRan(error);
+  }
+  try {
+    if (signal.aborted) throw new CookieError("cancelled", "the call was cancelled");
+    requirePinned(prepared.bound, stages.plugins);
+    return await runCall(prepared, call, turn, stages, signal);
+  } catch (error) {
+    discardToken(prepared, stages.plugins);
+    return neverRan(error);
+  } finally {
+    release();
+  }
+}
+
+async function runCall(
+  prepared: PreparedCall,
+  call: TurnCall,
+  turn: CommittedTurn,
+  stages: DispatchStages,
+  signal: AbortSignal,
+): Promise<CallEnd> {
+  const output = new CallOutput(prepared, turn, stages);
+  try {
+    const answer = await callPlugin({ prepared, call, turn, stages, output, signal });
+    return await completeCall(prepared, answer, output, signal.aborted);
+  } catch (error) {
+    return failCall(prepared, error, output, signal.aborted);
+  }
+}
+
+interface Attempt {
+  readonly prepared: PreparedCall;
+  readonly call: TurnCall;
+  readonly turn: CommittedTurn;
+  readonly stages: DispatchStages;
+  readonly output: CallOutput;
+  readonly signal: AbortSignal;
+}
+
+/** One request; when the plugin's process and with it the token is lost, the call is prepared again once (E-060). */
+async function callPlugin(attempt: Attempt): Promise<ToolCallResult> {
+  const { prepared, output, signal } = attempt;
+  try {
+    return await sendCall(attempt);
+  } catch (error) {
+    if (prepared.token === null || signal.aborted || output.streamed) throw error;
+    const { retrySafe } = prepared.bound.tool;
+    const mayRepeat =
+      isCookieError(error, "prepared_capability_lost") ||
+      (retrySafe && isCookieError(error, "plugin_crashed"));
+    if (!mayRepeat) throw error;
+    return sendCall({ ...attempt, prepared: await prepareAgain(attempt) });
+  }
+}
+
+/** What was approved must be what runs: a different identity is `operation_changed` (E-086). */
+async function prepareAgain({
+  prepared,
+  call,
+  turn,
+  stages,
+  signal,
+}: Attempt): Promise<PreparedCall> {
+  const again = await prepareCall(
+    { toolCallId: prepared.toolCallId, part: call.part, toolSet: turn.toolSet, context: turn },
+    stages,
+    signal,
+  );
+  if (again.fingerprint === prepared.fingerprint) return again;
+  discardToken(again, stages.plugins);
+  throw new CookieError(
+    "operation_changed",
+    `what ${prepared.bound.name} would do changed after it was approved; call it again`,
+  );
+}
+
+function sendCall(attempt: Attempt): Promise<ToolCallResult> {
+  const { prepared, turn, stages, output, signal } = attempt;
+  const { bound, args, token, toolCallId, resources } = prepared;
+  const { stdin_argument: stdinArgument } = bound.tool.declaration;
+  const stdin = typeof stdinArgument === "string" && args[stdinArgument] === true;
+  const answer = stages.plugins.call(
+    bound.plugin,
+    {
+      params: {
+        tool: bound.name,
+        session_id: turn.sessionId,
+        run_id: turn.runId,
+        invocation_id: toolCallId,
+        arguments: args,
+        cwd: turn.cwd,
+        workspace_root: turn.workspaceRoot,
+        resource: resources[0]?.label ?? null,
+        prepared: token?.prepared ?? null,
+        stdin,
+        limits: { max_lines: stages.limits.maxLines, max_bytes: stages.limits.maxBytes },
+      },
+      timeoutMs: bound.tool.timeoutMs,
+      generation: token?.generation ?? null,
+      rootSessionId: turn.rootSessionId,
+      approvedLabels: resources.flatMap(({ label }) => label ?? []),
+      onProgress: (delta) => output.accept(delta),
+    },
+    signal,
+  );
+  if (stdin && !turn.stdinAttended) void endStdin(attempt, answer);
+  return answer;
+}
+
+/** Nobody can type, so a reader must see the end of input as soon as the plugin has the call. */
+async function endStdin({ prepared, stages }: Attempt, answer: Promise<unknown>): Promise<void> {
+  const over = answer.then(
+    () => true,
+    () => true,
+  );
+  const { bound, toolCallId } = prepared;
+  for (let delayMs = 5; ; delayMs = Math.min(delayMs * 2, 500)) {
+    const accepted = await stages.plugins
+      .stdin(bound.plugin, toolCallId, null, true)
+      .catch(() => false);
+    if (accepted || (await Promise.race([over, sleep(delayMs).then(() => false)]))) return;
+  }
+}

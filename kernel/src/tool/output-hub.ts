@@ -1,0 +1,120 @@
+import type { SessionId, ToolCallId } from "@cookie-agent/sdk/protocol";
+import type { OutputNotice } from "./output-notice.ts";
+import { OutputSubscription } from "./output-subscription.ts";
+import { OutputTail } from "./output-tail.ts";
+
+/** Name of the one stream of a tool without named ones (D-070). */
+const UNNAMED_STREAM = "output";
+const MAX_FINISHED = 128;
+
+/** The output of one call on its way to whoever watches. */
+export interface OutputFeed {
+  write(stream: string | null, text: string): void;
+  /** Ends the call's output; its tail stays for late subscribers. */
+  end(): void;
+}
+
+interface LiveCall {
+  readonly toolCallId: ToolCallId;
+  readonly sessionId: SessionId;
+  readonly streams: ReadonlyMap<string, OutputTail>;
+  active: boolean;
+}
+
+/**
+ * Live output of running calls, by byte offset (S-064). Presentation only: it keeps the last 64 KiB of a stream and
+ * never slows a call; captures keep everything.
+ */
+export class OutputHub {
+  /** In order of beginning; finished calls beyond the last 128 are dropped. */
+  readonly #calls = new Map<ToolCallId, LiveCall>();
+  readonly #subscriptions = new Map<SessionId, Set<OutputSubscription>>();
+  #finished: ToolCallId[] = [];
+
+  begin(call: {
+    sessionId: SessionId;
+    toolCallId: ToolCallId;
+    streams: readonly string[];
+  }): OutputFeed {
+    const names = call.streams.length === 0 ? [UNNAMED_STREAM] : call.streams;
+    const live: LiveCall = {
+      toolCallId: call.toolCallId,
+      sessionId: call.sessionId,
+      streams: new Map(names.map((name) => [name, new OutputTail()])),
+      active: true,
+    };
+    this.#calls.set(call.toolCallId, live);
+    for (const notice of snapshotCall(live)) this.#publish(live, notice);
+    return {
+      write: (stream, text) => this.#write(live, stream ?? UNNAMED_STREAM, text),
+      end: () => this.#end(live),
+    };
+  }
+
+  /** Running calls of a session and their streams (D-065). */
+  active(sessionId: SessionId): { toolCallId: ToolCallId; streams: string[] }[] {
+    return [...this.#calls.values()]
+      .filter((call) => call.active && call.sessionId === sessionId)
+      .map((call) => ({ toolCallId: call.toolCallId, streams: [...call.streams.keys()] }));
+  }
+
+  /** Snapshots of the session's running calls and everything after, without loss between (D-072). */
+  subscribe(sessionId: SessionId): OutputSubscription {
+    const peers = this.#subscriptions.get(sessionId) ?? new Set();
+    this.#subscriptions.set(sessionId, peers);
+    const subscription = new OutputSubscription(() => {
+      peers.delete(subscription);
+      if (peers.size === 0) this.#subscriptions.delete(sessionId);
+    });
+    peers.add(subscription);
+    for (const call of this.#calls.values()) {
+      if (!call.active || call.sessionId !== sessionId) continue;
+      for (const notice of snapshotCall(call)) subscription.push(notice);
+    }
+    return subscription;
+  }
+
+  /** What is kept of one call, running or among the last finished ones; empty when it is unknown. */
+  snapshot(toolCallId: ToolCallId): OutputNotice[] {
+    const call = this.#calls.get(toolCallId);
+    return call ? snapshotCall(call) : [];
+  }
+
+  #write(call: LiveCall, stream: string, text: string): void {
+    const tail = call.streams.get(stream);
+    if (tail === undefined || !call.active || text === "") return;
+    const byteOffset = tail.endOffset;
+    tail.write(text);
+    if (!this.#subscriptions.has(call.sessionId)) return;
+    const { toolCallId } = call;
+    const data = Buffer.from(text, "utf8");
+    this.#publish(call, { kind: "delta", toolCallId, stream, byteOffset, data });
+  }
+
+  #publish(call: LiveCall, notice: OutputNotice): void {
+    for (const subscription of this.#subscriptions.get(call.sessionId) ?? []) {
+      subscription.push(notice);
+    }
+  }
+
+  #end(call: LiveCall): void {
+    if (!call.active) return;
+    call.active = false;
+    this.#finished.push(call.toolCallId);
+    if (this.#finished.length <= MAX_FINISHED) return;
+    const [oldest, ...kept] = this.#finished;
+    if (oldest !== undefined) this.#calls.delete(oldest);
+    this.#finished = kept;
+  }
+}
+
+function snapshotCall({ toolCallId, streams }: LiveCall): OutputNotice[] {
+  return [...streams].flatMap(([stream, tail]) => {
+    const { startOffset, endOffset } = tail;
+    const notices: OutputNotice[] = [];
+    if (startOffset > 0) notices.push({ kind: "gap", toolCallId, stream, nextOffset: startOffset });
+    const chunks = tail.chunks();
+    notices.push({ kind: "snapshot", toolCallId, stream, startOffset, endOffset, chunks });
+    return notices;
+  });
+}

@@ -1,0 +1,173 @@
+import type { Readable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** One piece of output on its way to the kernel. */
+export interface OutputChunk {
+  readonly stream: string;
+  readonly text: string;
+}
+
+/** Resolves when the kernel's side has taken the output. */
+export type SendOutput = (output: OutputChunk[]) => Promise<void>;
+
+const FLUSH_BYTES = 4 * 1024;
+const FLUSH_MS = 50;
+/** Text held per stream while a delta is on its way; beyond it the pipe is not read. */
+const HOLD_BYTES = 64 * 1024;
+/** A pipe that some process keeps open after the shell's exit is read until it is quiet for this long… */
+const QUIET_MS = 50;
+/** …or until it has brought this much. */
+const MAX_DRAIN_BYTES = 1024 * 1024;
+/** How long the last delta may take when nobody reads it. */
+const LAST_SEND_MS = 1000;
+
+/**
+ * Carries the pipes of one child to the kernel as text (T-075): a delta at 4 KiB or after 50 ms, one at a time.
+ * While one is pending the pipes fill and then throttle the child, so memory stays flat and timers fire.
+ */
+export class OutputPump {
+  readonly #sources: readonly Source[];
+  readonly #send: SendOutput;
+  #timer: NodeJS.Timeout | undefined;
+  #sending: Promise<void> | undefined;
+  #failure: { readonly error: unknown } | undefined;
+  #closed = false;
+
+  constructor(pipes: Readonly<Record<string, Readable>>, send: SendOutput) {
+    this.#send = send;
+    this.#sources = Object.entries(pipes).map(
+      ([name, pipe]) => new Source(name, pipe, () => this.#schedule()),
+    );
+  }
+
+  /**
+   * Called once the shell is gone: takes what the pipes still hold, without waiting for those who keep them open,
+   * and sends everything.
+   */
+  async drain(): Promise<void> {
+    await this.#untilQuiet();
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    for (const source of this.#sources) source.close();
+    const last = this.#sendAll();
+    await Promise.race([last, delay(LAST_SEND_MS, undefined, { ref: false })]);
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  async #untilQuiet(): Promise<void> {
+    const start = this.#received();
+    let seen = start;
+    let quietSince = performance.now();
+    while (this.#sources.some((source) => !source.ended)) {
+      if (this.#failure !== undefined || this.#received() - start > MAX_DRAIN_BYTES) return;
+      await Promise.race([
+        delay(10),
+        ...this.#sources.filter((source) => !source.ended).map((source) => source.end),
+      ]);
+      const now = performance.now();
+      if (this.#received() !== seen) {
+        seen = this.#received();
+        quietSince = now;
+      } else if (now - quietSince >= QUIET_MS && !this.#sources.some((source) => source.paused)) {
+        return;
+      } else if (now - quietSince >= LAST_SEND_MS) {
+        return;
+      }
+    }
+  }
+
+  #received(): number {
+    return this.#sources.reduce((sum, source) => sum + source.receivedBytes, 0);
+  }
+
+  #schedule(): void {
+    if (this.#closed || this.#sending !== undefined) return;
+    if (this.#sources.some((source) => source.heldBytes >= FLUSH_BYTES)) {
+      this.#start();
+      return;
+    }
+    this.#timer ??= setTimeout(() => this.#start(), FLUSH_MS);
+  }
+
+  #start(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#sending !== undefined) return;
+    this.#sending = this.#sendHeld().finally(() => {
+      this.#sending = undefined;
+      if (this.#sources.some((source) => source.heldBytes > 0)) this.#schedule();
+    });
+  }
+
+  async #sendAll(): Promise<void> {
+    await this.#sending;
+    await this.#sendHeld();
+  }
+
+  /** Never rejects: a failed delta is kept for `drain` and the rest of the output is dropped. */
+  async #sendHeld(): Promise<void> {
+    const output = this.#sources.flatMap((source) => source.take());
+    if (output.length === 0 || this.#failure !== undefined) return;
+    try {
+      await this.#send(output);
+    } catch (error) {
+      this.#failure = { error };
+    }
+  }
+}
+
+/** One pipe: decodes what it brings and holds it until it is taken. */
+class Source {
+  readonly #name: string;
+  readonly #pipe: Readable;
+  readonly #decoder = new StringDecoder("utf8");
+  readonly end: Promise<void>;
+  #held: string[] = [];
+  heldBytes = 0;
+  receivedBytes = 0;
+  ended = false;
+  paused = false;
+
+  constructor(name: string, pipe: Readable, onData: () => void) {
+    this.#name = name;
+    this.#pipe = pipe;
+    pipe.on("data", (bytes: Buffer) => {
+      this.receivedBytes += bytes.length;
+      this.heldBytes += bytes.length;
+      this.#held.push(this.#decoder.write(bytes));
+      if (this.heldBytes >= HOLD_BYTES) {
+        this.paused = true;
+        pipe.pause();
+      }
+      onData();
+    });
+    // A broken pipe is an end like any other; `close` follows.
+    pipe.on("error", () => undefined);
+    this.end = new Promise((resolve) => {
+      pipe.once("close", () => {
+        this.ended = true;
+        resolve();
+      });
+    });
+  }
+
+  /** Hands over what is held and lets the pipe go on. */
+  take(): OutputChunk[] {
+    const text = this.#held.join("");
+    this.#held = [];
+    this.heldBytes = 0;
+    if (this.paused) {
+      this.paused = false;
+      this.#pipe.resume();
+    }
+    return text === "" ? [] : [{ stream: this.#name, text }];
+  }
+
+  /** Stops reading; a character that was cut short becomes U+FFFD. */
+  close(): void {
+    this.#pipe.destroy();
+    const rest = this.#decoder.end();
+    if (rest !== "") this.#held.push(rest);
+  }
+}

@@ -1,0 +1,166 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { statSync } from "node:fs";
+import { ToolError } from "@cookie-agent/sdk/plugin";
+import { feedStdin } from "./feed-stdin.ts";
+import { OutputPump, type SendOutput } from "./output-pump.ts";
+import { ProcessGroup } from "./process-group.ts";
+import { MARKER } from "./process-scan.ts";
+
+export interface CommandRequest {
+  /** Real path of the shell. */
+  readonly shell: string;
+  readonly command: string;
+  readonly cwd: string;
+  /** Value of the marker variable: unique to this call. */
+  readonly marker: string;
+  readonly timeoutMs: number;
+  /** Null: the null device. */
+  readonly stdin: AsyncIterable<Uint8Array> | null;
+  readonly signal: AbortSignal;
+  readonly send: SendOutput;
+  /** Told when the group exists and when nothing of it can be left to end. */
+  readonly live: { add(group: ProcessGroup): void; delete(group: ProcessGroup): void };
+}
+
+export interface CommandResult {
+  /** Null when a signal ended the shell. */
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** Processes that were still in the group and were ended. */
+  readonly ended: number;
+  /** Processes that left the group and live on. */
+  readonly escaped: readonly number[];
+}
+
+type Ending =
+  | { readonly kind: "exit" }
+  | { readonly kind: "timeout" }
+  | { readonly kind: "cancel" };
+
+/**
+ * Runs one command to its end: the shell's exit, the timeout or the cancel (T 2.4).
+ *
+ * Whichever comes, its processes are dealt with and its output is sent before this settles. A timeout rejects with
+ * `timeout`, a cancel with `cancelled`.
+ */
+export async function runCommand(request: CommandRequest): Promise<CommandResult> {
+  if (request.signal.aborted) throw cancelled();
+  const child = startShell(request);
+  const exit = exitOf(child, request);
+  const group = new ProcessGroup(await startedPid(child, exit), request.marker);
+  request.live.add(group);
+  const stopFeeding = feedStdin(child.stdin, request.stdin);
+  const pump = new OutputPump(pipesOf(child), request.send);
+  try {
+    const ending = await firstEnding(exit, request);
+    stopFeeding();
+    if (ending.kind !== "exit") {
+      await group.endAll();
+      await pump.drain();
+      throw ending.kind === "timeout" ? timedOut(request.timeoutMs) : cancelled();
+    }
+    const { status, signal } = await exit;
+    const ended = await group.endMembers();
+    await pump.drain();
+    return { status, signal, ended, escaped: group.escaped() };
+  } finally {
+    request.live.delete(group);
+  }
+}
+
+function startShell({ shell, command, cwd, marker, stdin }: CommandRequest): ChildProcess {
+  try {
+    return spawn(shell, ["--noprofile", "--norc", "-c", command], {
+      cwd,
+      env: commandEnvironment(process.env, marker),
+      detached: true,
+      stdio: [stdin === null ? "ignore" : "pipe", "pipe", "pipe"],
+    });
+  } catch (error) {
+    throw startFailed(error, { shell, command, cwd });
+  }
+}
+
+/** What a command inherits: everything but what makes bash run a file first and what concerns only this process. */
+export function commandEnvironment(
+  inherited: NodeJS.ProcessEnv,
+  marker: string,
+): NodeJS.ProcessEnv {
+  const { BASH_ENV, ENV, COOKIE_PLUGIN_PROTOCOL, ...environment } = inherited;
+  return { ...environment, [MARKER]: marker };
+}
+
+interface Exit {
+  readonly status: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** Settles on `exit`, not on `close`: a process that keeps the pipes open must not hold the call (B049). */
+function exitOf(child: ChildProcess, request: CommandRequest): Promise<Exit> {
+  const exit = new Promise<Exit>((resolve, reject) => {
+    child.once("exit", (status, signal) => resolve({ status, signal }));
+    child.once("error", (error) => reject(startFailed(error, request)));
+  });
+  // A failed start is reported to whoever awaits it next.
+  exit.catch(() => undefined);
+  return exit;
+}
+
+async function startedPid(child: ChildProcess, exit: Promise<Exit>): Promise<number> {
+  if (child.pid === undefined) await exit;
+  if (child.pid === undefined) throw new ToolError("execution_failed", "the shell did not start");
+  return child.pid;
+}
+
+function firstEnding(exit: Promise<Exit>, request: CommandRequest): Promise<Ending> {
+  const { signal, timeoutMs } = request;
+  return new Promise((resolve, reject) => {
+    const finish = (ending: Ending) => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+      resolve(ending);
+    };
+    const onAbort = () => finish({ kind: "cancel" });
+    const timer = setTimeout(() => finish({ kind: "timeout" }), timeoutMs);
+    signal.addEventListener("abort", onAbort, { once: true });
+    exit.then(() => finish({ kind: "exit" }), reject);
+  });
+}
+
+function pipesOf({ stdout, stderr }: ChildProcess) {
+  if (stdout === null || stderr === null) throw new ToolError("internal", "the shell has no pipes");
+  return { stdout, stderr };
+}
+
+function startFailed(
+  error: unknown,
+  { shell, command, cwd }: Pick<CommandRequest, "shell" | "command" | "cwd">,
+): ToolError {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+  if (code === "E2BIG") {
+    return new ToolError(
+      "execution_failed",
+      `the command is too long for this system (${Buffer.byteLength(command)} bytes); write it to a file and run that`,
+      { cause: error },
+    );
+  }
+  if (statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true) {
+    return new ToolError("execution_failed", `the working directory ${cwd} does not exist`, {
+      cause: error,
+    });
+  }
+  return new ToolError("execution_failed", `${shell} could not be started (${code})`, {
+    cause: error,
+  });
+}
+
+function timedOut(timeoutMs: number): ToolError {
+  return new ToolError(
+    "timeout",
+    `the command did not end within ${timeoutMs} ms and was stopped; give a larger timeout, or let long work run apart with its output in a file`,
+  );
+}
+
+function cancelled(): ToolError {
+  return new ToolError("cancelled", "the command was cancelled");
+}

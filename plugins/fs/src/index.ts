@@ -1,0 +1,15 @@
+import { definePlugin, serve } from "@cookie-agent/sdk/plugin";
+import { edit } from "./edit.ts";
+import { read } from "./read.ts";
+import { write } from "./write.ts";
+
+await serve(
+  definePlugin({
+    name: "builtin.fs",
+    version: "0.1.0",
+    group: "core",
+    env: { inherit: "*" },
+    capabilities: { host: ["artifacts.read"] },
+    tools: { read, write, edit },
+  }),
+);

@@ -1,0 +1,9 @@
+import { ToolError } from "@cookie-agent/sdk/plugin";
+
+/** An artifact URI taken for a path would create a folder named `artifact:`. */
+export function refuseArtifact(filePath: string): void {
+  if (!filePath.startsWith("artifact://")) return;
+  throw new ToolError("invalid_arguments", `${filePath} is an artifact; artifacts are read-only`, {
+    data: { field: "filePath" },
+  });
+}

@@ -1,0 +1,92 @@
+import * as z from "zod";
+import { CookieError } from "../protocol/errors.ts";
+import { Manifest, type PluginRuntime } from "../protocol/manifest.ts";
+import type { JsonObject } from "../protocol/scalars.ts";
+import { PLUGIN_PROTOCOL_VERSION } from "../protocol/version.ts";
+import type { Plugin } from "./define-plugin.ts";
+import type { ToolDefinition, ToolParameters } from "./define-tool.ts";
+
+/**
+ * The manifest of a plugin (E-030, E-031): the only source of its declarations, served and written alike (E-035, E-038).
+ * Throws `invalid_declaration` naming the member.
+ */
+export function createManifest(plugin: Plugin, runtime: PluginRuntime): Manifest {
+  const { definition } = plugin;
+  const tools = Object.entries(definition.tools).map(([name, tool]) => declareTool(name, tool));
+  const parsed = Manifest.safeParse(
+    withoutUndefined({
+      manifest: 1,
+      name: definition.name,
+      version: definition.version,
+      protocol: [PLUGIN_PROTOCOL_VERSION],
+      runtime: withoutUndefined(runtime),
+      activation: definition.activation,
+      prewarm: definition.prewarm,
+      restart: definition.restart,
+      max_in_flight: definition.maxInFlight,
+      idle_ms: definition.idleMs,
+      env: definition.env,
+      capabilities: withoutUndefined({
+        tools: tools.length > 0 ? true : undefined,
+        ...definition.capabilities,
+      }),
+      tools,
+      instructions: definition.instructions,
+      kernel_config: definition.kernelConfig,
+      config_schema: definition.configSchema,
+    }),
+  );
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const member = issue?.path.map(String).join(".") || "manifest";
+  throw new CookieError(
+    "invalid_declaration",
+    `plugin ${definition.name}: ${member}: ${issue?.message ?? "invalid"}`,
+    { data: { member } },
+  );
+}
+
+function declareTool(name: string, tool: ToolDefinition): JsonObject {
+  const { prepare } = tool;
+  return withoutUndefined({
+    name,
+    description: tool.description,
+    parameters: describeParameters(tool.parameters),
+    permission_name: tool.permissionName,
+    profile: tool.profile,
+    primary_resource_param: tool.primaryResourceParam,
+    display_argument: tool.displayArgument,
+    prepare:
+      prepare?.mode === "dynamic" ? { mode: prepare.mode, actions: prepare.actions } : prepare,
+    concurrency: tool.concurrency,
+    output: tool.output,
+    result_truncation: tool.resultTruncation,
+    timeout_ms: tool.timeoutMs,
+    stdin_argument: tool.stdinArgument,
+    revalidate: tool.revalidate === undefined ? undefined : true,
+    retry_safe: tool.retrySafe,
+  });
+}
+
+function describeParameters(parameters: ToolParameters): JsonObject {
+  if (!isZodObject(parameters)) return parameters;
+  const { $schema, ...schema } = z.toJSONSchema(parameters, {
+    target: "draft-2020-12",
+    io: "input",
+    override: ({ jsonSchema }) => {
+      // zod states the range of safe integers, which is only noise to a model.
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+    },
+  });
+  return { ...schema, additionalProperties: false };
+}
+
+/** By shape, because an author's zod may be another copy than ours. */
+export function isZodObject(parameters: ToolParameters): parameters is z.ZodObject {
+  return "_zod" in parameters && "safeParse" in parameters;
+}
+
+function withoutUndefined(record: object): JsonObject {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,43 @@
+import type { Connection } from "../rpc/connection.ts";
+import { ProgressSender } from "./progress-sender.ts";
+import { StdinFeed } from "./stdin-feed.ts";
+
+export interface RunningCallOptions {
+  readonly connection: Connection;
+  readonly invocationId: string;
+  /** Aborted by `$/cancelRequest` and by the end of the connection. */
+  readonly signal: AbortSignal;
+  readonly windowBytes: number;
+  readonly stdin: boolean;
+}
+
+/** What belongs to one call while it runs: its output, its input and its end. */
+export class RunningCall {
+  readonly progress: ProgressSender;
+  readonly stdin: StdinFeed | null;
+  readonly signal: AbortSignal;
+  readonly finished: Promise<void>;
+  readonly #stop = new AbortController();
+  #resolveFinished: () => void = () => {};
+
+  constructor(options: RunningCallOptions) {
+    this.signal = AbortSignal.any([options.signal, this.#stop.signal]);
+    this.progress = new ProgressSender({ ...options, signal: this.signal });
+    this.stdin = options.stdin ? new StdinFeed() : null;
+    this.signal.addEventListener("abort", () => this.stdin?.end(), { once: true });
+    this.finished = new Promise((resolve) => {
+      this.#resolveFinished = resolve;
+    });
+  }
+
+  /** The plugin has to leave. */
+  abort(): void {
+    this.#stop.abort();
+    this.progress.giveUp();
+  }
+
+  finish(): void {
+    this.stdin?.end();
+    this.#resolveFinished();
+  }
+}

@@ -1,0 +1,68 @@
+import type { ToolCallResult } from "../protocol/plugin-methods.ts";
+import type { JsonObject } from "../protocol/scalars.ts";
+import type { HostClient } from "./host-client.ts";
+
+/** What one call is told, and what it may do while it runs. */
+export interface ToolInvocation<Args = JsonObject, State = unknown> {
+  readonly args: Args;
+  readonly tool: string;
+  readonly sessionId: string;
+  readonly runId: string;
+  /** Key of this call on the wire. */
+  readonly invocationId: string;
+  readonly cwd: string;
+  readonly workspaceRoot: string;
+  /** First label of the first resource; null for a name-only check. */
+  readonly resource: string | null;
+  /** What `prepare.run` kept for this call; undefined when it kept nothing. */
+  readonly state: State | undefined;
+  /** Aborts when the call is cancelled or timed out, or the kernel has gone; then clean up and return within 2 s. */
+  readonly signal: AbortSignal;
+  /** Standard input; null unless the tool's `stdinArgument` opened it. Ends at eof and when the call ends. */
+  readonly stdin: AsyncIterable<Uint8Array> | null;
+  /** What the model will see of the output; a tool need not cut anything itself. */
+  readonly limits: { readonly maxLines: number; readonly maxBytes: number };
+  readonly host: HostClient;
+  /**
+   * Streams output or news. Any amount of text may be given; it is split as the wire needs. Await it: it waits while
+   * more than 1 MiB is not yet captured by the kernel (E-103).
+   */
+  progress(delta: ProgressDelta): Promise<void>;
+}
+
+export interface ProgressDelta {
+  /** Text of the one stream, or chunks of named streams; lossless. */
+  readonly output?: string | readonly OutputChunk[];
+  /** One short line about what goes on; at most 1 KiB is kept. */
+  readonly message?: string;
+  /** Replaces what a screen shows for this call; at most 1 KiB is kept. */
+  readonly display?: string;
+}
+
+export interface OutputChunk {
+  readonly stream: string;
+  readonly text: string;
+}
+
+/** The answer of a call: exactly one of `content`, `outputs`, `streamed`, plus options (E-092). */
+export type ToolAnswer = ToolAnswerOptions &
+  (
+    | { readonly content: string }
+    | { readonly outputs: readonly OutputChunk[] }
+    /** Everything was sent with `progress`. */
+    | { readonly streamed: true }
+  );
+
+export interface ToolAnswerOptions {
+  /** A completed result that the model should read as an error. */
+  readonly isError?: boolean;
+  /** Outcome `failed`, with complete output. */
+  readonly failed?: boolean;
+  /** At most 1 KiB. */
+  readonly title?: string;
+  /** For screens only, at most 64 KiB. */
+  readonly display?: string;
+  /** At most 64 KiB of JSON. */
+  readonly metadata?: JsonObject;
+  readonly attachments?: ToolCallResult["attachments"];
+}

@@ -1,0 +1,87 @@
+import type { Writable } from "node:stream";
+import { AbstractMessageWriter, type Message, Message as Messages } from "vscode-jsonrpc/node";
+import { CookieError } from "../protocol/errors.ts";
+import { MAX_FRAME_BYTES } from "../protocol/version.ts";
+import { toWireError } from "./wire-error.ts";
+
+export interface LineWriterOptions {
+  readonly output: Writable;
+  readonly maxFrameBytes?: number;
+}
+
+/**
+ * Writes one JSON object per line (E-001). `write` resolves when the stream accepted the bytes or drained (E-011);
+ * a frame over the cap rejects with `resource_limit`, and a response over it is replaced by that error (E-002).
+ */
+export class LineWriter extends AbstractMessageWriter {
+  readonly #output: Writable;
+  readonly #maxFrameBytes: number;
+  #drain: Promise<void> | undefined;
+  #releaseDrain: (() => void) | undefined;
+  #closed = false;
+
+  constructor(options: LineWriterOptions) {
+    super();
+    this.#output = options.output;
+    this.#maxFrameBytes = options.maxFrameBytes ?? MAX_FRAME_BYTES;
+    this.#output.on("drain", this.#onDrain);
+    this.#output.once("close", this.#onClose);
+    this.#output.on("error", this.#onError);
+  }
+
+  /** Frames for a closed stream are dropped: the reader's close event tells the owner. */
+  async write(message: Message): Promise<void> {
+    const line = this.#encode(message);
+    if (this.#closed || this.#output.writableEnded) return;
+    if (this.#output.write(line)) return;
+    // One promise for all waiters: a drain listener per frame would be quadratic.
+    this.#drain ??= new Promise((resolve) => {
+      this.#releaseDrain = resolve;
+    });
+    return this.#drain;
+  }
+
+  end(): void {
+    if (!this.#closed) this.#output.end();
+  }
+
+  #encode(message: Message): string {
+    let error: CookieError;
+    try {
+      const text = JSON.stringify(message);
+      if (this.#fits(text)) return `${text}\n`;
+      error = new CookieError(
+        "resource_limit",
+        `a frame may hold ${this.#maxFrameBytes} bytes; send less at once or store the text as an artifact`,
+        { data: { limit: this.#maxFrameBytes } },
+      );
+    } catch (cause) {
+      error = new CookieError("internal", "a frame holds what JSON cannot express", { cause });
+    }
+    if (!Messages.isResponse(message)) throw error;
+    return `${JSON.stringify({ jsonrpc: "2.0", id: message.id, error: toWireError(error) })}\n`;
+  }
+
+  #fits(text: string): boolean {
+    // No UTF-16 unit takes more than three bytes, so most frames need no count.
+    return text.length * 3 <= this.#maxFrameBytes || Buffer.byteLength(text) <= this.#maxFrameBytes;
+  }
+
+  readonly #onDrain = (): void => {
+    const release = this.#releaseDrain;
+    this.#drain = undefined;
+    this.#releaseDrain = undefined;
+    release?.();
+  };
+
+  readonly #onClose = (): void => {
+    this.#closed = true;
+    this.#onDrain();
+    this.fireClose();
+  };
+
+  readonly #onError = (error: Error): void => {
+    this.fireError(error);
+    this.#onClose();
+  };
+}

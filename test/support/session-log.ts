@@ -1,0 +1,49 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { EventPayload } from "@cookie-agent/sdk/protocol";
+import type { TempProject } from "./temp-project.ts";
+
+export interface LoggedEvent {
+  readonly session_id: string;
+  readonly run_id: string | null;
+  readonly seq: number;
+  readonly timestamp: string;
+  readonly payload: EventPayload;
+}
+
+/** Paths of every session log below the state directory, oldest first. */
+export async function findLogs(project: Pick<TempProject, "stateDir">): Promise<string[]> {
+  const sessions = join(project.stateDir, "sessions");
+  const names = await readdir(sessions, { recursive: true }).catch(() => []);
+  return names
+    .filter((name) => name.endsWith("events.jsonl"))
+    .sort()
+    .map((name) => join(sessions, name));
+}
+
+/** The events of the only session. */
+export async function readOnlyLog(project: Pick<TempProject, "stateDir">): Promise<LoggedEvent[]> {
+  const logs = await findLogs(project);
+  if (logs.length !== 1 || logs[0] === undefined) {
+    throw new Error(`expected one session log, found ${logs.length}`);
+  }
+  return readLog(logs[0]);
+}
+
+export async function readLog(file: string): Promise<LoggedEvent[]> {
+  const text = await readFile(file, "utf8");
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as LoggedEvent);
+}
+
+/** The payloads of one type, in order. */
+export function payloadsOf<T extends EventPayload["type"]>(
+  events: readonly LoggedEvent[],
+  type: T,
+): Extract<EventPayload, { type: T }>[] {
+  return events
+    .map(({ payload }) => payload)
+    .filter((payload): payload is Extract<EventPayload, { type: T }> => payload.type === type);
+}

@@ -1,0 +1,165 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type {
+  HostLog,
+  Manifest,
+  ParamsOf,
+  RunId,
+  SessionId,
+  ToolCallId,
+  ToolProgress,
+} from "@cookie-agent/sdk/protocol";
+import { onTestFinished } from "vitest";
+import type { PluginEntry } from "../../../../kernel/src/config/plugin-entry.ts";
+import {
+  type CallContext,
+  type PluginCall,
+  PluginHost,
+  type PluginHostOptions,
+} from "../../../../kernel/src/plugin/plugin-host.ts";
+import { createId } from "../../../../kernel/src/support/create-id.ts";
+
+export const FIXTURES = join(import.meta.dirname, "../../../fixtures/plugins");
+
+export interface OpenedHost {
+  readonly host: PluginHost;
+  readonly root: string;
+  readonly workspaceRoot: string;
+  readonly logged: string[];
+  readonly hostLogs: ParamsOf<typeof HostLog>[];
+  readonly contexts: CallContext[];
+}
+
+/** A real plugin host with real processes; everything of it is gone when the test ends. */
+export async function openHost(options: Partial<PluginHostOptions>): Promise<OpenedHost> {
+  const root = await mkdtemp(join(tmpdir(), "cookie-plugin-"));
+  const workspaceRoot = await mkdtemp(join(tmpdir(), "cookie-workspace-"));
+  const logged: string[] = [];
+  const hostLogs: ParamsOf<typeof HostLog>[] = [];
+  const contexts: CallContext[] = [];
+  const host = await PluginHost.open({
+    firstParty: [],
+    entries: [],
+    hostEntry: join(FIXTURES, "host.mjs"),
+    root,
+    workspaceRoot,
+    engineVersion: "0.1.0",
+    env: {},
+    secretEnvNames: new Set(),
+    logger: { log: (_level, message) => logged.push(message) },
+    kernelConfig: () => null,
+    services: {
+      readArtifact: async (context) => {
+        contexts.push(context);
+        const page = { next_offset: null, next_byte: null, total_lines: 1, total_bytes: 4 };
+        return { text: "page", source: "artifact", ...page };
+      },
+      writeArtifact: async (context, bytes) => {
+        contexts.push(context);
+        const sha256 = "0".repeat(64);
+        return { uri: `artifact://${sha256}`, sha256, bytes: bytes.byteLength };
+      },
+      log: (_plugin, params) => hostLogs.push(params),
+    },
+    ...options,
+  });
+  onTestFinished(async () => {
+    await host.close();
+    await rm(root, { recursive: true, force: true });
+    await rm(workspaceRoot, { recursive: true, force: true });
+  });
+  return { host, root, workspaceRoot, logged, hostLogs, contexts };
+}
+
+/** A user-layer entry for a fixture directory. */
+export function entryFor(name: string, more: Partial<PluginEntry> = {}): PluginEntry {
+  return {
+    name,
+    layer: "user",
+    launch: { kind: "path", directory: join(FIXTURES, name) },
+    env: {},
+    enabled: true,
+    interceptionTimeoutMs: 2_000,
+    startupTimeoutMs: 10_000,
+    shutdownGraceMs: 3_000,
+    toolTimeoutMs: 30_000,
+    config: {},
+    trust: "untrusted",
+    grants: [],
+    required: false,
+    ...more,
+  };
+}
+
+export const SESSION = createId<SessionId>();
+
+/** One call with its captured deltas. */
+export function callOf(
+  tool: string,
+  args: Record<string, unknown> = {},
+  more: Partial<PluginCall> & { params?: Partial<PluginCall["params"]> } = {},
+): PluginCall & { readonly deltas: ToolProgress[]; readonly text: () => string } {
+  const deltas: ToolProgress[] = [];
+  let captured = 0;
+  const { params, ...rest } = more;
+  return {
+    timeoutMs: 20_000,
+    generation: null,
+    rootSessionId: SESSION,
+    onProgress: async (delta) => {
+      deltas.push(delta);
+      for (const { text } of delta.output ?? []) captured += Buffer.byteLength(text);
+      return captured;
+    },
+    ...rest,
+    params: {
+      tool,
+      session_id: SESSION,
+      run_id: createId<RunId>(),
+      invocation_id: createId<ToolCallId>(),
+      arguments: args,
+      cwd: FIXTURES,
+      workspace_root: FIXTURES,
+      resource: null,
+      prepared: null,
+      stdin: false,
+      limits: { max_lines: 2000, max_bytes: 51_200 },
+      ...params,
+    },
+    deltas,
+    text: () =>
+      deltas
+        .flatMap(({ output }) => output ?? [])
+        .map(({ text }) => text)
+        .join(""),
+  };
+}
+
+export const never = (): AbortSignal => new AbortController().signal;
+
+/** A manifest for checks that need no process. */
+export function manifestOf(more: Partial<Manifest> = {}): Manifest {
+  return {
+    manifest: 1,
+    name: "sample",
+    version: "1.0.0",
+    protocol: ["0.1.0"],
+    runtime: { kind: "node", entry: "main.mjs" },
+    ...more,
+  };
+}
+
+/** Resolves when `check` holds; the test's own timeout bounds it. */
+export async function eventually(check: () => boolean): Promise<void> {
+  while (!check()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

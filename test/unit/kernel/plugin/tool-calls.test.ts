@@ -1,0 +1,258 @@
+import { CookieError } from "@cookie-agent/sdk/protocol";
+import { describe, expect, test } from "vitest";
+import { callOf, entryFor, eventually, isAlive, never, openHost } from "./open-host.ts";
+
+const MIB = 1024 * 1024;
+
+describe("progress", () => {
+  test("[E-008] [E-094] everything streamed before the answer is stored before the call settles", async () => {
+    const { host } = await openHost({ entries: [entryFor("flood")] });
+    let stored = 0;
+    const call = callOf(
+      "flood",
+      { bytes: 20_000, chunk_bytes: 1000 },
+      {
+        onProgress: async (delta) => {
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          for (const { text } of delta.output ?? []) stored += text.length;
+          return stored;
+        },
+      },
+    );
+    expect(await host.call("flood", call, never())).toMatchObject({ streamed: true });
+    expect(stored).toBe(20_000);
+  });
+
+  test("[E-103] a flood that heeds acknowledgements arrives whole, acknowledged at least every 256 KiB", async () => {
+    const { host } = await openHost({ entries: [entryFor("flood")] });
+    const call = callOf("flood", { bytes: 16 * MIB, heed_acks: true });
+    const { metadata } = await host.call("flood", call, never());
+    expect(call.text().length).toBe(16 * MIB);
+    expect(metadata?.["acked"]).toBeGreaterThanOrEqual(15 * MIB);
+  });
+
+  test("[E-103] in a process of its own a flood without regard for acknowledgements is throttled, not lost", async () => {
+    const { host } = await openHost({ entries: [entryFor("flood")] });
+    let stored = 0;
+    let waiting = 0;
+    let most = 0;
+    const call = callOf(
+      "flood",
+      { bytes: 24 * MIB },
+      {
+        onProgress: async (delta) => {
+          waiting += 1;
+          most = Math.max(most, waiting);
+          await new Promise((resolve) => setTimeout(resolve, 1));
+          waiting -= 1;
+          for (const { text } of delta.output ?? []) stored += text.length;
+          return stored;
+        },
+      },
+    );
+    await host.call("flood", call, never());
+    expect({ stored, most }).toEqual({ stored: 24 * MIB, most: 1 });
+  });
+
+  test.for([
+    ["an undeclared stream", { bytes: 10, stream: "sideways" }],
+    ["more than 8 chunks", { bytes: 10, chunks: 9 }],
+    ["more than 64 KiB of text", { bytes: 65_537, chunk_bytes: 65_537 }],
+  ] as const)("[E-100] [E-102] a delta with %s fails its call", async ([, args]) => {
+    const { host } = await openHost({ entries: [entryFor("flood")] });
+    const call = callOf("flood", args);
+    await expect(host.call("flood", call, never())).rejects.toMatchObject({
+      code: "progress_limit",
+    });
+    expect(call.text()).toBe("");
+  });
+
+  test("[E-093] text after streaming fails the call and the streamed output is kept", async () => {
+    const { host } = await openHost({ entries: [entryFor("flood")] });
+    const call = callOf("flood", { bytes: 10, resend: true });
+    await expect(host.call("flood", call, never())).rejects.toMatchObject({
+      code: "protocol_violation",
+    });
+    expect(call.text()).toBe("zzzzzzzzzz");
+  });
+
+  test("[E-102] a delta after the answer is dropped with a diagnostic", async () => {
+    const { host } = await openHost({ entries: [entryFor("flood")] });
+    const call = callOf("flood", { bytes: 10, late: true });
+    await host.call("flood", call, never());
+    await eventually(() => host.status()[0]?.diagnostics.length === 1);
+    expect(call.text()).toBe("zzzzzzzzzz");
+  });
+
+  test("[E-100] messages are cut to 1 KiB each and 64 KiB per call without stopping the call", async () => {
+    const { host } = await openHost({ entries: [entryFor("flood")] });
+    const call = callOf("tell", { messages: 100, text: "m".repeat(2000) });
+    expect(await host.call("flood", call, never())).toEqual({ content: "told" });
+    const messages = call.deltas.map(({ message }) => message?.length ?? 0);
+    expect(Math.max(...messages)).toBe(1024);
+    expect(messages.reduce((sum, length) => sum + length, 0)).toBe(64 * 1024);
+  });
+
+  test("[E-104] output that cannot be stored ends the call with the reason", async () => {
+    const { host } = await openHost({ entries: [entryFor("flood")] });
+    const call = callOf(
+      "flood",
+      { bytes: MIB },
+      { onProgress: () => Promise.reject(new CookieError("resource_limit", "enough")) },
+    );
+    await expect(host.call("flood", call, never())).rejects.toMatchObject({
+      code: "resource_limit",
+    });
+  });
+});
+
+describe("ending a call", () => {
+  test("[E-105] a cancelled call may report while it cleans up and is cancelled either way", async () => {
+    const { host } = await openHost({ entries: [entryFor("slow")] });
+    const stop = new AbortController();
+    const call = callOf("wait_ms", { ms: 60_000 });
+    const outcome = host.call("slow", call, stop.signal).catch((error: unknown) => error);
+    await eventually(() => host.status()[0]?.in_flight === 1);
+    stop.abort();
+    expect(await outcome).toMatchObject({ code: "cancelled" });
+    expect(call.text()).toBe("cleaning up\n");
+  });
+
+  test("[E-105] a call cancelled before it was sent never reaches the plugin", async () => {
+    const { host } = await openHost({ entries: [entryFor("slow")] });
+    const call = callOf("wait_ms", { ms: 1 });
+    await expect(host.call("slow", call, AbortSignal.abort())).rejects.toMatchObject({
+      code: "cancelled",
+    });
+    expect(host.status()).toMatchObject([{ state: "disconnected" }]);
+  });
+
+  test("a call over its time is asked to stop and fails with timeout", async () => {
+    const { host } = await openHost({ entries: [entryFor("slow")] });
+    const call = callOf("wait_ms", { ms: 60_000 }, { timeoutMs: 50 });
+    await expect(host.call("slow", call, never())).rejects.toMatchObject({ code: "timeout" });
+    expect(call.text()).toBe("cleaning up\n");
+  });
+
+  test("[E-052] requests beyond max_in_flight wait in a queue and their time starts at dispatch", async () => {
+    const { host } = await openHost({ entries: [entryFor("slow")] });
+    const calls = Array.from({ length: 24 }, () =>
+      host.call("slow", callOf("wait_ms", { ms: 150 }, { timeoutMs: 400 }), never()),
+    );
+    const most = (await Promise.all(calls)).map(({ content }) => JSON.parse(content ?? "").most);
+    expect(Math.max(...most)).toBe(8);
+  });
+
+  test("[E-062] a process of its own that keeps working on a given-up call is ended and comes back", async () => {
+    const { host } = await openHost({
+      entries: [entryFor("deaf", { shutdownGraceMs: 100 })],
+      limits: { cancelCleanupMs: 50, deafAfterMs: 100 },
+    });
+    const { content } = await host.call("deaf", callOf("answer"), never());
+    const stop = new AbortController();
+    const outcome = host.call("deaf", callOf("ignore_cancel", { ms: 60_000 }), stop.signal);
+    await eventually(() => host.status()[0]?.in_flight === 1);
+    stop.abort();
+    await expect(outcome).rejects.toMatchObject({ code: "cancelled" });
+    await eventually(() => !isAlive(Number(content)));
+    const again = await host.call("deaf", callOf("answer"), never());
+    expect(again.content).not.toBe(content);
+  });
+
+  test("[E-062] an answer that comes before suspicion arises saves the process and is not delivered", async () => {
+    const { host } = await openHost({
+      entries: [entryFor("deaf", { shutdownGraceMs: 100 })],
+      limits: { cancelCleanupMs: 20, deafAfterMs: 10_000 },
+    });
+    const { content } = await host.call("deaf", callOf("answer"), never());
+    const late = host.call(
+      "deaf",
+      callOf("ignore_cancel", { ms: 300 }, { timeoutMs: 30 }),
+      never(),
+    );
+    await expect(late).rejects.toMatchObject({ code: "timeout" });
+    expect(host.status()[0]?.in_flight).toBe(1);
+    await eventually(() => host.status()[0]?.in_flight === 0);
+    expect((await host.call("deaf", callOf("answer"), never())).content).toBe(content);
+  });
+});
+
+describe("standard input", () => {
+  const bytes = (text: string) => Buffer.from(text);
+
+  test("[E-106] input reaches a call that declared it, in order, until its end", async () => {
+    const { host } = await openHost({ entries: [entryFor("stdin")] });
+    const call = callOf("read_input", { interactive: true }, { params: { stdin: true } });
+    const id = call.params.invocation_id;
+    const answer = host.call("stdin", call, never());
+    await eventually(() => host.status()[0]?.in_flight === 1);
+    const large = "x".repeat(100_000);
+    const writes = [
+      host.stdin("stdin", id, bytes("a"), false),
+      host.stdin("stdin", id, bytes(large), false),
+      host.stdin("stdin", id, null, true),
+    ];
+    expect(await Promise.all(writes)).toEqual([true, true, true]);
+    expect(await answer).toEqual({ content: `a${large}` });
+    expect(await host.stdin("stdin", id, bytes("b"), false)).toBe(false);
+  });
+
+  test("[E-106] nothing is accepted after eof or for a call without input", async () => {
+    const { host } = await openHost({ entries: [entryFor("stdin"), entryFor("slow")] });
+    const call = callOf("read_input", { interactive: true }, { params: { stdin: true } });
+    const answer = host.call("stdin", call, never());
+    await eventually(() => host.status()[0]?.in_flight === 1);
+    const id = call.params.invocation_id;
+    const first = host.stdin("stdin", id, bytes("stop"), true);
+    expect(await host.stdin("stdin", id, bytes("more"), false)).toBe(false);
+    expect(await first).toBe(true);
+    expect(await answer).toEqual({ content: "stop" });
+
+    const deafEar = callOf("wait_ms", { ms: 50 });
+    const waiting = host.call("slow", deafEar, never());
+    await eventually(() => host.status()[1]?.in_flight === 1);
+    expect(await host.stdin("slow", deafEar.params.invocation_id, bytes("x"), false)).toBe(false);
+    await waiting;
+  });
+});
+
+describe("bad lines", () => {
+  const chat = (mode: string, bytes = 0) => callOf("chat", { mode, bytes });
+
+  test.for([
+    ["text and arrays", "noise", 0, 3],
+    ["bytes that are not UTF-8", "latin1", 0, 1],
+    ["a line over the limit", "giant_line", 6 * MIB, 1],
+  ] as const)(
+    "[B143] %s on stdout are skipped and the next line is served",
+    async ([, mode, size, count]) => {
+      const { host, logged } = await openHost({ entries: [entryFor("chatty")] });
+      expect(await host.call("chatty", chat(mode, size), never())).toEqual({
+        content: "still here",
+      });
+      expect(logged.filter((line) => line.startsWith("skipped a line"))).toHaveLength(count);
+      expect(await host.call("chatty", chat("quiet"), never())).toEqual({ content: "still here" });
+    },
+  );
+
+  test("[B143] a frame of one megabyte is served", async () => {
+    const { host } = await openHost({ entries: [entryFor("chatty")] });
+    const { content } = await host.call("chatty", chat("giant_frame", MIB), never());
+    expect(content?.length).toBe(MIB);
+  });
+
+  test("[B146] a frame spread over several lines is never joined", async () => {
+    const { host, logged } = await openHost({ entries: [entryFor("chatty")] });
+    expect(await host.call("chatty", chat("pretty"), never())).toEqual({ content: "still here" });
+    expect(logged.filter((line) => line.startsWith("skipped a line")).length).toBeGreaterThan(3);
+  });
+
+  test("twenty bad lines in ten seconds end the plugin", async () => {
+    const { host } = await openHost({ entries: [entryFor("chatty")] });
+    await expect(host.call("chatty", chat("too_many"), never())).rejects.toMatchObject({
+      code: "plugin_crashed",
+      message: expect.stringContaining("bad lines"),
+    });
+    expect(host.status()).toMatchObject([{ state: "failed" }]);
+  });
+});

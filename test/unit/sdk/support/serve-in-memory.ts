@@ -1,0 +1,38 @@
+import { type Plugin, servePlugin } from "@cookie-agent/sdk/plugin";
+import {
+  type ParamsOf,
+  PluginInitialize,
+  PluginShutdown,
+  ToolsProgress,
+} from "@cookie-agent/sdk/protocol";
+import { Connection, createMemoryPair } from "@cookie-agent/sdk/rpc";
+import { initializeParams } from "./plugin-params.ts";
+
+export type Progress = ParamsOf<typeof ToolsProgress>;
+
+/** A plugin served over the memory pair, and the kernel's end of it. */
+export async function serveInMemory(
+  plugin: Plugin,
+  options: { initialize?: Parameters<typeof initializeParams>[0] | false } = {},
+) {
+  const [left, right] = createMemoryPair();
+  const kernel = new Connection({ transport: left, side: "kernel" });
+  const progress: Progress[] = [];
+  kernel.onNotification(ToolsProgress, (delta) => {
+    progress.push(delta);
+  });
+  kernel.listen();
+  const served = servePlugin(plugin, right);
+  if (options.initialize !== false) {
+    await kernel.request(PluginInitialize, initializeParams(options.initialize));
+  }
+  return {
+    kernel,
+    progress,
+    served,
+    stop: async () => {
+      await kernel.notify(PluginShutdown, {});
+      await served;
+    },
+  };
+}
