@@ -1,17 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A request body as a test reads it. */
-// biome-ignore lint/suspicious/noExplicitAny: wire bodies of three vendors, read by tests only
-export type WireBody = any;
-
 export type Wire = "openai-chat" | "openai-responses" | "anthropic";
 
 export interface RecordedRequest {
   readonly wire: Wire;
   readonly path: string;
   readonly headers: IncomingMessage["headers"];
-  readonly body: WireBody;
+  readonly body: unknown;
   readonly receivedAtMs: number;
 }
 
@@ -102,6 +98,15 @@ export async function startModelServer(...answers: Answer[]): Promise<ModelServe
   };
 }
 
+/** What stands at a path in a body; a negative index counts from the end. */
+export function pick(value: unknown, ...path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>((current, step) => {
+    if (typeof current !== "object" || current === null) return undefined;
+    if (Array.isArray(current)) return typeof step === "number" ? current.at(step) : undefined;
+    return Object.entries(current).find(([name]) => name === step)?.[1];
+  }, value);
+}
+
 /** A `[providers."custom.<name>"]` section with one model that can do everything, for config.toml. */
 export function providerToml(
   server: ModelServer,
@@ -146,7 +151,7 @@ async function readRequest(incoming: IncomingMessage): Promise<RecordedRequest> 
         : "openai-chat",
     path,
     headers: incoming.headers,
-    body: JSON.parse(Buffer.concat(chunks).toString("utf8")),
+    body: JSON.parse(Buffer.concat(chunks).toString("utf8")) as unknown,
     receivedAtMs: Date.now(),
   };
 }
@@ -159,7 +164,7 @@ async function send(
 ): Promise<void> {
   if (isRaw(answer)) return sendRaw(response, answer);
   response.writeHead(200, { "content-type": "text/event-stream" });
-  const events = WIRES[request.wire](answer, nextId, request.body.model);
+  const events = WIRES[request.wire](answer, nextId, String(pick(request.body, "model")));
   const last = events.pop();
   for (const event of events) response.write(encode(event));
   await answer.until;

@@ -140,6 +140,8 @@ export class PluginDriver {
   readonly #pending = new Map<number, Pending>();
   readonly #calls = new Map<string, DrivenCall>();
   readonly #exited: Promise<void>;
+  /** What the plugin declared in its handshake. */
+  declared: Json = {};
   #nextId = 1;
 
   private constructor(entry: string, options: DriverOptions) {
@@ -166,7 +168,7 @@ export class PluginDriver {
   static async start(entry: string, options: DriverOptions): Promise<PluginDriver> {
     if (!existsSync(entry)) throw new Error(`${entry} is missing; run the build first`);
     const driver = new PluginDriver(entry, options);
-    await driver.request("plugin/initialize", {
+    const { answer } = driver.request("plugin/initialize", {
       protocol_version: "0.1.0",
       engine_version: "0.0.0",
       plugin: { name: "builtin.test", tier: "first_party", manifest_digest: null },
@@ -185,7 +187,8 @@ export class PluginDriver {
       config: options.config ?? {},
       paths: { workspace: options.workspace, data: tmpdir(), scratch: tmpdir() },
       limits: { frame_bytes: 4_194_304, progress_window_bytes: 1_048_576 },
-    }).answer;
+    });
+    driver.declared = (await answer) as Json;
     return driver;
   }
 

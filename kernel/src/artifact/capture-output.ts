@@ -33,7 +33,7 @@ export interface CapturedOutput {
 
 /**
  * The output of one bounded call: written to disk as it comes, previewed in bounded memory, published as artifacts
- * at the end (T 3.1). Calls of `write` must not overlap; exactly one of `finish` and `discard` ends it.
+ * at the end (T 3.1). Calls of `write` must not overlap; its owner ends it with `finish` or `discard`.
  */
 export class OutputCapture {
   readonly #store: ArtifactStore;
@@ -95,14 +95,11 @@ export class OutputCapture {
 
   /**
    * Publishes every stream and, for named ones, their manifest; previews tell the model how to read on. Rejects with
-   * the write error when a complete result is asked for after one, and with `execution_failed` when nothing could be
-   * published (T-132).
+   * the write error when a complete result is asked for after one (the capture then stays open), and with
+   * `execution_failed` when nothing could be published (T-132).
    */
   async finish(end: { incomplete: boolean }): Promise<CapturedOutput> {
-    if (this.#failure && !end.incomplete) {
-      this.discard();
-      throw this.#failure;
-    }
+    if (this.#failure && !end.incomplete) throw this.#failure;
     try {
       const sealed = this.#channels.map(sealChannel);
       const streams = sealed.map(describeStream);

@@ -64,16 +64,12 @@ export class TemporaryFile {
     const accepted = this.#meter.byteLength;
     try {
       for (let at = 0; at < bytes.byteLength; ) {
-        if (at > 0 && at % TURN_BYTES < WRITE_BYTES) await nextTurn();
+        if (at > 0 && at % TURN_BYTES < WRITE_BYTES) await this.#yield();
         const length = Math.min(WRITE_BYTES, bytes.byteLength - at);
         at += fs.writeSync(this.#fd, bytes, at, length, accepted + at);
       }
     } catch (error) {
-      try {
-        fs.ftruncateSync(this.#fd, accepted);
-      } catch {
-        // What lies beyond the accepted length makes the digest check fail; nothing false is published.
-      }
+      if (this.#open) this.#cutBack(accepted);
       throw storageError("output could not be written", error);
     }
     this.#hash.update(bytes);
@@ -111,6 +107,19 @@ export class TemporaryFile {
     if (!this.#open) return;
     fs.rmSync(this.#path, { force: true });
     this.#close();
+  }
+
+  async #yield(): Promise<void> {
+    await nextTurn();
+    if (!this.#open) throw new Error("the output was discarded");
+  }
+
+  #cutBack(byteLength: number): void {
+    try {
+      fs.ftruncateSync(this.#fd, byteLength);
+    } catch {
+      // What lies beyond the accepted length makes the digest check fail; nothing false is published.
+    }
   }
 
   #close(): void {

@@ -2,8 +2,8 @@ import type { Config } from "./config.ts";
 import { BUILTIN_PREFIX } from "./decode-plugin.ts";
 import { DecodeProblem } from "./decode-problem.ts";
 import { DEFAULT_PROFILE } from "./decode-tools.ts";
-import type { KeyPath } from "./key-path.ts";
 import type { FirstPartyFacts } from "./first-party.ts";
+import type { KeyPath } from "./key-path.ts";
 import { nearestName } from "./nearest-name.ts";
 import type { PluginEntry } from "./plugin-entry.ts";
 

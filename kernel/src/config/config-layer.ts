@@ -11,9 +11,10 @@ import type { McpServerConfig } from "./mcp-server-config.ts";
 import { type ConfigSource, checkTomlLimits, MAX_CONFIG_BYTES, parseToml } from "./parse-toml.ts";
 import type { PluginEntry } from "./plugin-entry.ts";
 import type { ProviderConfig } from "./provider-config.ts";
-import { type BoundedRead, readBoundedFile } from "./read-bounded-file.ts";
+import { readConfigFile } from "./read-config-file.ts";
 import { TableReader } from "./table-reader.ts";
 
+export const FILE_NAME = "config.toml";
 const TOP_LEVEL_KEYS = [...SETTINGS_TABLES, "providers", "mcp", "plugins"];
 
 /** One `config.toml` after steps 1 to 5 of the load pipeline (C 2.2). */
@@ -32,51 +33,23 @@ export interface DecodedLayer {
 }
 
 /** Reads the file of a layer; undefined when it has none (C-017). */
-export async function readLayerFile(
+export function readLayerFile(
   layer: ConfigLayer,
   directory: string,
 ): Promise<Uint8Array | undefined> {
-  const path = join(directory, "config.toml");
-  let read: BoundedRead;
-  try {
-    // The digest of a workspace covers the text of a link, not what it points at.
-    read = await readBoundedFile(path, MAX_CONFIG_BYTES, { followLinks: layer === "user" });
-  } catch {
-    throw new ConfigError({
-      code: "io",
-      layer,
-      path,
-      problem: "cannot be read",
-      advice: "check its rights",
-    });
-  }
-  switch (read.kind) {
-    case "missing":
-      return undefined;
-    case "bytes":
-      return read.bytes;
-    case "not_regular":
-      throw new ConfigError({
-        code: "unsafe_path",
-        layer,
-        path,
-        problem: layer === "user" ? "is not a regular file" : "is not a regular file or is a link",
-        advice: "put a file in its place",
-      });
-    case "too_large":
-      throw tooLarge(layer, path);
-  }
+  const path = join(directory, FILE_NAME);
+  return readConfigFile({ layer, path, maxBytes: MAX_CONFIG_BYTES });
 }
 
-/** Steps 2 to 5: encoding, TOML, limits, top-level keys. */
+/** Steps 1 to 5: size, encoding, TOML, limits, top-level keys. */
 export async function parseLayer(
   layer: ConfigLayer,
   directory: string,
   bytes: Uint8Array,
 ): Promise<ParsedLayer> {
-  const path = join(directory, "config.toml");
+  const path = join(directory, FILE_NAME);
   if (bytes.length > MAX_CONFIG_BYTES) throw tooLarge(layer, path);
-  const { source, table } = parseToml({ layer, path, directory }, bytes);
+  const { source, table } = await parseToml({ layer, path, directory }, bytes);
   return placeProblems(source, () => {
     checkTomlLimits(table);
     return { source, document: new TableReader(table, [], TOP_LEVEL_KEYS) };

@@ -2,8 +2,8 @@ import type { McpServerConfig } from "./mcp-server-config.ts";
 import type { PluginEntry } from "./plugin-entry.ts";
 import type { ProviderConfig } from "./provider-config.ts";
 
-export type { McpOauth, McpServerConfig, McpTransport } from "./mcp-server-config.ts";
-export type { PluginEntry, PluginLaunch } from "./plugin-entry.ts";
+export type { McpServerConfig } from "./mcp-server-config.ts";
+export type { PluginEntry } from "./plugin-entry.ts";
 
 /** Both layers merged, every default filled in (C 2.6, 2.7). */
 export interface Config {

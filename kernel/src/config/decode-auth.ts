@@ -1,4 +1,5 @@
 import { utf8Length } from "@cookie-agent/sdk/protocol";
+import { bareRecord } from "./bare-record.ts";
 import type { AuthoredAuth } from "./provider-config.ts";
 import { AUTH_METHODS } from "./provider-rules.ts";
 import { Secret } from "./secret.ts";
@@ -22,7 +23,7 @@ export function decodeAuth(
     throw reader.fail("provider_invalid", "method", `invalid_auth: expected one of ${known}`);
   }
   const fields = reader.required("values", reader.table("values"));
-  const values: Record<string, Secret> = Object.create(null);
+  const values = bareRecord<Secret>();
   for (const field of fields.keys()) {
     if (![...method.required, ...method.optional].includes(field)) {
       throw fields.fail("provider_invalid", field, "invalid_auth: not a field of this method");

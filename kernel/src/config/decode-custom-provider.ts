@@ -1,4 +1,5 @@
 import { utf8Length } from "@cookie-agent/sdk/protocol";
+import { bareRecord } from "./bare-record.ts";
 import { decodeAuth } from "./decode-auth.ts";
 import { decodeCustomModel } from "./decode-custom-model.ts";
 import { decodeEndpoint } from "./decode-endpoint.ts";
@@ -83,7 +84,7 @@ function asciiText(text: string): string | undefined {
 }
 
 function decodeSetup(provider: TableReader, rules: AdaptorRules): Record<string, string> {
-  const setup: Record<string, string> = Object.create(null);
+  const setup = bareRecord<string>();
   const reader = provider.table("setup");
   const allowed = [...rules.setup.required, ...rules.setup.optional];
   for (const field of reader?.keys() ?? []) {
@@ -113,7 +114,7 @@ function decodeSetup(provider: TableReader, rules: AdaptorRules): Record<string,
 }
 
 function decodeHeaders(provider: TableReader, rules: AdaptorRules): Record<string, string> {
-  const headers: Record<string, string> = Object.create(null);
+  const headers = bareRecord<string>();
   const authored = provider.texts("headers") ?? {};
   let totalBytes = 0;
   for (const [authoredName, value] of Object.entries(authored)) {

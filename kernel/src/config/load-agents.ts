@@ -4,14 +4,15 @@ import type { AgentDocument } from "./agent-document.ts";
 import { EXPLORE_AGENT } from "./built-in-agents.ts";
 import { compareUtf8 } from "./compare-utf8.ts";
 import { ConfigError, type ConfigLayer } from "./config-error.ts";
-import { DecodeProblem } from "./decode-problem.ts";
+import { delegationProblem } from "./delegation-problem.ts";
 import {
   type AgentFile,
   MAX_AGENT_BYTES,
   type ParsedAgent,
   parseAgentDocument,
 } from "./parse-agent-document.ts";
-import { hasCode, readBoundedFile } from "./read-bounded-file.ts";
+import { hasCode } from "./read-bounded-file.ts";
+import { readConfigFile } from "./read-config-file.ts";
 import type { WorkspaceContent } from "./workspace-digest.ts";
 
 const SUFFIX = ".md";
@@ -49,16 +50,10 @@ export async function readUserAgents(layerDirectory: string): Promise<AgentFile[
       await insistOnRegular(path);
       continue;
     }
-    const read = await readBoundedFile(path, MAX_AGENT_BYTES, { followLinks: true });
-    // A name that is gone again was deleted in between.
-    if (read.kind === "missing") continue;
-    if (read.kind === "not_regular") throw pathError("user", path, "unsafe_path");
-    files.push({
-      layer: "user",
-      path,
-      stem: name.slice(0, -SUFFIX.length),
-      bytes: read.kind === "bytes" ? read.bytes : read.head,
-    });
+    const bytes = await readConfigFile({ layer: "user", path, maxBytes: MAX_AGENT_BYTES });
+    // A name without a file was deleted in between.
+    if (bytes === undefined) continue;
+    files.push({ layer: "user", path, stem: name.slice(0, -SUFFIX.length), bytes });
   }
   return files;
 }
@@ -96,45 +91,4 @@ function pathError(layer: ConfigLayer, path: string, code: "unsafe_path" | "io")
         problem: "expected a directory agents with regular files",
         advice: "remove it",
       });
-}
-
-/** Every delegate rule that is no deny names an agent that may be delegated to (C-084). */
-function delegationProblem(
-  { id, permissions }: AgentDocument,
-  registry: ReadonlyMap<string, AgentDocument>,
-): DecodeProblem | undefined {
-  for (const { action, resource, effect } of permissions) {
-    if (action !== "delegate" || effect === "deny") continue;
-    const keyPath = ["permissions", "delegate", resource];
-    if (/[*?]/.test(resource)) {
-      const problem = `agent ${id} may allow or ask only for agents by id, not for patterns`;
-      return new DecodeProblem({
-        code: "agent_delegation_invalid",
-        keyPath,
-        problem,
-        advice: "fix it",
-      });
-    }
-    const target = registry.get(resource);
-    if (target === undefined) {
-      const problem = `agent ${id} delegates to ${resource}, which is no agent here`;
-      return new DecodeProblem({
-        code: "agent_delegation_unknown",
-        keyPath,
-        problem,
-        advice: "fix it",
-      });
-    }
-    if (!target.enabled || (target.mode !== "subagent" && target.mode !== "all")) {
-      const reason = target.enabled ? `has the mode ${target.mode}` : "is disabled";
-      const problem = `agent ${id} delegates to ${resource}, which ${reason}`;
-      return new DecodeProblem({
-        code: "agent_delegation_ineligible",
-        keyPath,
-        problem,
-        advice: "fix it",
-      });
-    }
-  }
-  return undefined;
 }

@@ -7,6 +7,7 @@ import { ConfigError } from "./config-error.ts";
 import {
   type DecodedLayer,
   decodeLayer,
+  FILE_NAME,
   type ParsedLayer,
   parseLayer,
   placeProblems,
@@ -104,8 +105,8 @@ async function loadWorkspaceLayer(
   if (state === "absent") return { ignored: [] };
   // Of a trusted workspace the hashed bytes are loaded; a link there falls through to be refused.
   const bytes =
-    content?.get("config.toml")?.bytes ??
-    (content !== undefined && !content.has("config.toml")
+    content?.get(FILE_NAME)?.bytes ??
+    (content !== undefined && !content.has(FILE_NAME)
       ? undefined
       : await readLayerFile("workspace", layerDirectory));
   const parsed =

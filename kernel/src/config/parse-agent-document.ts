@@ -54,8 +54,7 @@ export async function parseAgentDocument(file: AgentFile): Promise<ParsedAgent> 
       layer: file.layer,
       path: file.path,
       key: problem.keyPath.length === 0 ? undefined : formatKeyPath(problem.keyPath),
-      // The opening fence is line 1.
-      line: yaml === undefined ? undefined : yaml.lineOf(problem.keyPath) + 1,
+      line: frontmatterLine(problem, yaml),
       problem: problem.problem,
       advice: problem.advice,
     });
@@ -63,12 +62,14 @@ export async function parseAgentDocument(file: AgentFile): Promise<ParsedAgent> 
     yaml = await parseStrictYaml(frontmatter);
     return { document: decodeDocument(file, yaml.root, frontmatter, body), errorAt };
   } catch (error) {
-    if (error instanceof DecodeProblem) throw errorAt(error);
-    if (error instanceof YamlProblem) {
-      throw fileError(file, error.code, error.line + 1, error.message, "fix it");
-    }
-    throw error;
+    throw error instanceof DecodeProblem ? errorAt(error) : error;
   }
+}
+
+/** Line in the file: the opening fence is line 1. */
+function frontmatterLine(problem: DecodeProblem, yaml: YamlDocument | undefined) {
+  const line = problem instanceof YamlProblem ? problem.line : yaml?.lineOf(problem.keyPath);
+  return line === undefined ? undefined : line + 1;
 }
 
 function splitDocument(file: AgentFile): { frontmatter: string; body: string } {

@@ -1,4 +1,3 @@
-import { parse, TomlError } from "smol-toml";
 import { ConfigError, type ConfigLayer } from "./config-error.ts";
 import { DecodeProblem } from "./decode-problem.ts";
 import type { KeyPath } from "./key-path.ts";
@@ -19,8 +18,12 @@ export interface ConfigSource {
 }
 
 /** Steps 2 and 3 of the load pipeline: UTF-8, then TOML. Integers arrive as bigint. */
-export function parseToml(source: Omit<ConfigSource, "text">, bytes: Uint8Array) {
+export async function parseToml(
+  source: Omit<ConfigSource, "text">,
+  bytes: Uint8Array,
+): Promise<{ source: ConfigSource; table: unknown }> {
   const text = decodeText(source, bytes);
+  const { parse, TomlError } = await import("smol-toml");
   try {
     return { source: { ...source, text }, table: parse(text, { integersAsBigInt: true }) };
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { ParsedNode } from "yaml";
-import { DecodeProblem } from "./decode-problem.ts";
+import { DecodeProblem, type DecodeProblemFacts } from "./decode-problem.ts";
 import type { KeyPath } from "./key-path.ts";
 
 const MAX_DEPTH = 16;
@@ -7,6 +7,7 @@ const MAX_ENTRIES = 256;
 const MAX_TEXT_BYTES = 128 * 1024;
 /** Beyond this the parser is not even started: deep input can end the process. */
 const MAX_SCANNED_DEPTH = 64;
+const TOO_DEEP = `nested deeper than ${MAX_DEPTH} levels`;
 
 export interface YamlDocument {
   /** Maps as `Map`, integers as bigint, like the decoders expect. */
@@ -15,15 +16,13 @@ export interface YamlDocument {
   lineOf(path: KeyPath): number;
 }
 
-/** A syntax rule broken at a line of the text. */
-export class YamlProblem extends Error {
-  override readonly name = "YamlProblem";
-  readonly code: "agent_frontmatter" | "agent_limit";
+/** A problem of the text itself, found before there is a document to look lines up in. */
+export class YamlProblem extends DecodeProblem {
+  /** 1-based. */
   readonly line: number;
 
-  constructor(code: YamlProblem["code"], line: number, problem: string) {
-    super(problem);
-    this.code = code;
+  constructor(facts: DecodeProblemFacts, line: number) {
+    super(facts);
     this.line = line;
   }
 }
@@ -32,7 +31,7 @@ type Yaml = typeof import("yaml");
 
 /**
  * Parses YAML 1.2 core without anchors, aliases, tags, merge keys, directives and further documents (C-075).
- * Throws `YamlProblem` for syntax, `DecodeProblem` for a limit or duplicate at a key.
+ * Rejects with `YamlProblem`.
  */
 export async function parseStrictYaml(text: string): Promise<YamlDocument> {
   const yaml = await import("yaml");
@@ -54,18 +53,20 @@ export async function parseStrictYaml(text: string): Promise<YamlDocument> {
   });
   const fault = document.errors[0] ?? document.warnings[0];
   if (fault !== undefined) {
-    throw new YamlProblem(
-      "agent_frontmatter",
-      lines.linePos(fault.pos[0]).line,
-      // The message of the parser may quote the text.
-      `YAML syntax error (${fault.code.toLowerCase()})`,
-    );
+    // The message of the parser may quote the text.
+    const problem = `YAML syntax error (${fault.code.toLowerCase()})`;
+    throw syntaxProblem(problem, lines.linePos(fault.pos[0]).line);
   }
   const places = new Map<string, number>();
-  const root = toValue(document.contents, [], yaml, (path, offset) => {
-    places.set(JSON.stringify(path), lines.linePos(offset).line);
-  });
-  return { root, lineOf: (path) => nearestLine(places, path) };
+  const lineOf = (path: KeyPath) => nearestLine(places, path);
+  try {
+    const root = toValue(document.contents, [], yaml, (path, offset) => {
+      places.set(JSON.stringify(path), lines.linePos(offset).line);
+    });
+    return { root, lineOf };
+  } catch (error) {
+    throw error instanceof DecodeProblem ? new YamlProblem(error, lineOf(error.keyPath)) : error;
+  }
 }
 
 function nearestLine(places: ReadonlyMap<string, number>, path: KeyPath): number {
@@ -86,7 +87,7 @@ function scanTokens(text: string, { CST, Lexer }: Yaml): void {
     const type = CST.tokenType(token);
     const forbidden = FORBIDDEN_TOKENS.get(type ?? "");
     if (forbidden !== undefined) {
-      throw new YamlProblem("agent_frontmatter", line, `${forbidden} are not allowed`);
+      throw syntaxProblem(`${forbidden} are not allowed`, line);
     }
     if (type === "flow-map-start" || type === "flow-seq-start") flowDepth += 1;
     if (type === "flow-map-end" || type === "flow-seq-end") flowDepth -= 1;
@@ -95,7 +96,9 @@ function scanTokens(text: string, { CST, Lexer }: Yaml): void {
       while ((blocks.at(-1) ?? -1) >= column) blocks.pop();
       blocks.push(column);
     }
-    if (flowDepth + blocks.length > MAX_SCANNED_DEPTH) throw tooDeep(line);
+    if (flowDepth + blocks.length > MAX_SCANNED_DEPTH) {
+      throw new YamlProblem(limitProblem([], TOO_DEEP), line);
+    }
     // One-character control tokens are marks of the lexer, not text.
     if (type === "doc-mode" || type === "flow-error-end" || type === "scalar") continue;
     const breaks = token.split("\n").length - 1;
@@ -113,8 +116,9 @@ const FORBIDDEN_TOKENS: ReadonlyMap<string, string> = new Map([
   ["doc-end", "document end marks"],
 ]);
 
-function tooDeep(line: number): YamlProblem {
-  return new YamlProblem("agent_limit", line, `nested deeper than ${MAX_DEPTH} levels`);
+function syntaxProblem(problem: string, line: number): YamlProblem {
+  const facts = { code: "agent_frontmatter", keyPath: [], problem, advice: "fix it" } as const;
+  return new YamlProblem(facts, line);
 }
 
 function toValue(
@@ -131,7 +135,7 @@ function toValue(
     }
     return value;
   }
-  if (path.length >= MAX_DEPTH) throw limitProblem(path, `nested deeper than ${MAX_DEPTH} levels`);
+  if (path.length >= MAX_DEPTH) throw limitProblem(path, TOO_DEEP);
   if (yaml.isSeq(node)) {
     if (node.items.length > MAX_ENTRIES) throw limitProblem(path, `over ${MAX_ENTRIES} entries`);
     return node.items.map((item, index) => {

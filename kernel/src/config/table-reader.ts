@@ -1,3 +1,4 @@
+import { bareRecord } from "./bare-record.ts";
 import type { ConfigErrorCode } from "./config-error.ts";
 import { DecodeProblem } from "./decode-problem.ts";
 import { formatKey, type KeyPath } from "./key-path.ts";
@@ -75,6 +76,9 @@ export class TableReader {
     const value = this.#entries.get(key);
     if (value === undefined) return undefined;
     if (typeof value !== "bigint") throw typeProblem(this.at(key), "an integer");
+    if (!Number.isSafeInteger(Number(value))) {
+      throw this.fail("invalid_value", key, "is beyond 2^53-1 and would lose digits");
+    }
     return this.#inRange(key, Number(value), range);
   }
 
@@ -103,14 +107,14 @@ export class TableReader {
     const value = this.#entries.get(key);
     if (value === undefined) return undefined;
     if (!Array.isArray(value)) throw typeProblem(this.at(key), "an array");
-    return value;
+    return value as unknown[];
   }
 
   /** A map whose keys are names and whose values are text. */
   texts(key: string, rule?: TextRule): Record<string, string> | undefined {
     const map = this.table(key);
     if (map === undefined) return undefined;
-    const texts: Record<string, string> = Object.create(null);
+    const texts = bareRecord<string>();
     for (const name of map.keys()) texts[name] = map.required(name, map.string(name, rule));
     return texts;
   }
@@ -167,7 +171,7 @@ function plainJson(value: unknown): unknown {
 }
 
 function plainObject(entries: ReadonlyMap<string, unknown>): Record<string, unknown> {
-  const object: Record<string, unknown> = Object.create(null);
+  const object = bareRecord<unknown>();
   for (const [key, member] of entries) object[key] = plainJson(member);
   return object;
 }

@@ -26,9 +26,9 @@ export interface TrustStore {
 /** Reads `<root>/trust.json`; a missing file is an empty store. */
 export async function readTrust(root: string): Promise<TrustStore> {
   const path = join(root, "trust.json");
-  const read = await readBoundedFile(path, MAX_BYTES, { followLinks: true });
-  if (read.kind === "missing") return { records: new Map() };
-  const parsed = read.kind === "bytes" ? parseStore(read.bytes) : undefined;
+  const read = await readBoundedFile(path, MAX_BYTES, { followLinks: true }).catch(() => undefined);
+  if (read?.kind === "missing") return { records: new Map() };
+  const parsed = read?.kind === "bytes" ? parseStore(read.bytes) : undefined;
   if (parsed !== undefined) return { records: parsed };
   return {
     records: new Map(),

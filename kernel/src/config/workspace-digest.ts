@@ -9,7 +9,7 @@ const DOMAIN = "cookie-agent:workspace:1\0";
 const MAX_ENTRIES = 10_000;
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 /** What the loader itself reads; of the rest only the kind is kept. */
-const LOADED = /^(?:config\.toml|agents\/[^/]+\.md|skills\/[^/]+\/SKILL\.md)$/;
+const LOADED = /^(?:config\.toml|agents\/[^/]*\.md|skills\/[^/]+\/SKILL\.md)$/;
 
 export interface WorkspaceEntry {
   readonly kind: "file" | "directory" | "link";

@@ -12,15 +12,10 @@ export {
   readTrust,
   revokeTrust,
   type TrustedWorkspace,
-  type TrustGrant,
-  type TrustRecord,
-  type TrustStore,
 } from "./trust-store.ts";
 export {
   digestWorkspace,
   type WorkspaceContent,
-  type WorkspaceDigest,
-  type WorkspaceEntry,
 } from "./workspace-digest.ts";
 
 export interface WorkspaceTrust {
@@ -151,7 +146,9 @@ async function isOwnLayer(layerDirectory: string, root: string): Promise<boolean
     return user === undefined || user.dev !== facts.dev || user.ino !== facts.ino;
   } catch (error) {
     if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) return false;
-    throw error;
+    if (error instanceof ConfigError) throw error;
+    const problem = "cannot be looked at";
+    throw new ConfigError({ code: "io", layer: "workspace", path: layerDirectory, problem });
   }
 }
 

@@ -1,6 +1,6 @@
 import { ApprovalList, ApprovalRespond } from "@cookie-agent/sdk/protocol";
-import type { Route } from "./client-connection.ts";
 import type { ClientServices } from "./client-services.ts";
+import type { Route } from "./route.ts";
 
 export function registerApprovalMethods(route: Route, { sessions }: ClientServices): void {
   route(ApprovalList, async ({ root_session_id, status }) => {

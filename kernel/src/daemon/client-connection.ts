@@ -1,23 +1,12 @@
-import {
-  CookieError,
-  Handshake,
-  type Method,
-  type ParamsOf,
-  type ResultInput,
-} from "@cookie-agent/sdk/protocol";
+import { CookieError, Handshake } from "@cookie-agent/sdk/protocol";
 import { Connection, type Transport } from "@cookie-agent/sdk/rpc";
 import { registerApprovalMethods } from "./approval-methods.ts";
 import type { ClientServices } from "./client-services.ts";
 import { registerEventMethods } from "./event-methods.ts";
+import type { Route } from "./route.ts";
 import { registerRunMethods } from "./run-methods.ts";
 import { registerRuntimeMethods } from "./runtime-methods.ts";
 import { registerSessionMethods } from "./session-methods.ts";
-
-/** Adds one wire method whose body is one call below. */
-export type Route = <M extends Method>(
-  method: M,
-  handler: (params: ParamsOf<M>, signal: AbortSignal) => Promise<ResultInput<M>> | ResultInput<M>,
-) => void;
 
 /**
  * One client, from its handshake to its end. Losing it ends its subscriptions and never a run that it started

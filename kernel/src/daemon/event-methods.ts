@@ -10,8 +10,8 @@ import {
   ToolOutputSnapshot,
 } from "@cookie-agent/sdk/protocol";
 import type { OutputNotice } from "../tool/output-notice.ts";
-import type { Route } from "./client-connection.ts";
 import type { ClientServices } from "./client-services.ts";
+import type { Route } from "./route.ts";
 
 /** What a subscription needs of the connection that it lives on. */
 export interface SubscriberPort {

@@ -6,8 +6,8 @@ import {
   RunSteer,
   RunToolStdin,
 } from "@cookie-agent/sdk/protocol";
-import type { Route } from "./client-connection.ts";
 import type { ClientServices } from "./client-services.ts";
+import type { Route } from "./route.ts";
 
 /** Decoded bytes of one stdin write (E-106). */
 const MAX_STDIN_BYTES = 64 * 1024;

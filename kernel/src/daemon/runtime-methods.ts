@@ -1,6 +1,6 @@
 import { PluginsStatus, RuntimeSnapshotGet } from "@cookie-agent/sdk/protocol";
-import type { Route } from "./client-connection.ts";
 import type { ClientServices } from "./client-services.ts";
+import type { Route } from "./route.ts";
 
 export function registerRuntimeMethods(route: Route, services: ClientServices): void {
   route(RuntimeSnapshotGet, async () => ({ snapshot: await services.runtimeSnapshot() }));

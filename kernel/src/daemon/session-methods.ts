@@ -7,8 +7,8 @@ import {
   SessionResume,
   SessionSetPermissionMode,
 } from "@cookie-agent/sdk/protocol";
-import type { Route } from "./client-connection.ts";
 import type { ClientServices } from "./client-services.ts";
+import type { Route } from "./route.ts";
 
 export function registerSessionMethods(route: Route, { sessions }: ClientServices): void {
   route(SessionCreate, async ({ selection }) => {

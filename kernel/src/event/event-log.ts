@@ -23,7 +23,7 @@ import { readPage, type SizedEvent } from "./read-page.ts";
 import { SeqIndex } from "./seq-index.ts";
 import { SkippedEvents } from "./skipped-events.ts";
 import { storageFailed } from "./storage-failed.ts";
-import { isStreamEvent, STREAM_FLUSH_MS, StreamBuffer } from "./stream-buffer.ts";
+import { isStreamEvent, StreamBuffer } from "./stream-buffer.ts";
 import { SubscriberHub, type Subscription } from "./subscriber-hub.ts";
 
 export type { EventDraft } from "./event-draft.ts";
@@ -77,7 +77,7 @@ export class EventLog {
   readonly #checks = new AppendChecks();
   readonly #hub = new SubscriberHub<StoredEvent>();
   readonly #index = new SeqIndex();
-  readonly #streams = new StreamBuffer();
+  readonly #streams: StreamBuffer;
   readonly #skipped = new SkippedEvents();
   /** Events of a session that is not on disk yet. */
   #buffer: StoredEvent[] = [];
@@ -86,13 +86,15 @@ export class EventLog {
   #tipSeq = 0;
   #lastTimeMs = 0;
   #operations: Promise<unknown> = Promise.resolve();
-  #flushTimer: NodeJS.Timeout | undefined;
-  #flushQueued = false;
   #closed = false;
 
   private constructor(options: EventLogOptions) {
     this.#options = options;
     this.sessionId = options.sessionId;
+    this.#streams = new StreamBuffer(() => {
+      // The next append meets the same failure and reports it to someone who can act.
+      this.#enqueue(() => this.#flushStreams()).catch(() => undefined);
+    });
   }
 
   /** A session in memory; its first work publishes it (S-023). The first event must be `session_created`. */
@@ -152,7 +154,7 @@ export class EventLog {
     if (!isStreamEvent(draft.payload)) throw misplaced(draft, "it belongs to the commit class");
     const valid = validateDraft(draft);
     this.#checks.check(valid, this.#tipSeq + 1);
-    this.#scheduleFlush(this.#streams.add(valid));
+    this.#streams.add(valid);
   }
 
   /** Puts an unpublished session on disk as it stands (S 1.4); does nothing for a published one. */
@@ -185,7 +187,7 @@ export class EventLog {
       await this.#flushStreams().catch(() => undefined);
       this.#closed = true;
     }).catch(() => undefined);
-    clearTimeout(this.#flushTimer);
+    this.#streams.take();
     this.#hub.close();
     this.#buffer = [];
     await this.#writer?.close();
@@ -321,27 +323,6 @@ export class EventLog {
     } else if (!this.#writer.failed) {
       await this.#write(this.#writer, []);
     }
-  }
-
-  #scheduleFlush(isFull: boolean): void {
-    if (isFull && !this.#flushQueued) {
-      this.#queueFlush();
-    } else if (this.#flushTimer === undefined && !this.#flushQueued) {
-      this.#flushTimer = setTimeout(() => this.#queueFlush(), STREAM_FLUSH_MS);
-      this.#flushTimer.unref();
-    }
-  }
-
-  #queueFlush(): void {
-    clearTimeout(this.#flushTimer);
-    this.#flushTimer = undefined;
-    this.#flushQueued = true;
-    const flushed = this.#enqueue(() => {
-      this.#flushQueued = false;
-      return this.#flushStreams();
-    });
-    // The next append meets the same failure and reports it to someone who can act.
-    flushed.catch(() => undefined);
   }
 
   #stamp(drafts: readonly EventDraft[], firstSeq: number): EncodedEvent[] {

@@ -99,7 +99,8 @@ function childSchema(
 }
 
 function fieldSchema(schema: z.ZodObject, key: PropertyKey): z.core.$ZodType | undefined {
-  return Object.hasOwn(schema.shape, key) ? schema.shape[String(key)] : undefined;
+  const shape: Readonly<Record<PropertyKey, z.core.$ZodType>> = schema.shape;
+  return Object.hasOwn(shape, key) ? shape[key] : undefined;
 }
 
 function setPlace(root: unknown, { path, fallback }: SparePlace): void {

@@ -2,40 +2,48 @@ import { type EventPayload, STREAM_EVENTS, utf8Length } from "@cookie-agent/sdk/
 import type { EventDraft } from "./event-draft.ts";
 
 /** How much of one stream is gathered before it is written without waiting for the time to pass. */
-export const STREAM_FLUSH_BYTES = 4 * 1024;
-export const STREAM_FLUSH_MS = 50;
+const FLUSH_BYTES = 4 * 1024;
+const FLUSH_MS = 50;
 /** Text kept while the log cannot be written; what comes on top is lost, its commit event repeats it. */
 const MAX_HELD_BYTES = 1024 * 1024;
 
 interface GatheredStream {
-  draft: EventDraft;
-  byteLength: number;
+  readonly draft: EventDraft;
+  readonly byteLength: number;
 }
 
-/** Gathers stream events: one record per type and attempt or call (S-248). */
+/** Gathers stream events: one record per type and attempt or call, due after 50 ms or 4 KiB (S-248). */
 export class StreamBuffer {
+  readonly #onDue: () => void;
   #streams = new Map<string, GatheredStream>();
   #byteLength = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isDue = false;
+
+  /** @param onDue Told once that it is time to `take`. */
+  constructor(onDue: () => void) {
+    this.#onDue = onDue;
+  }
 
   /** Records that `take` would yield now. */
   get size(): number {
     return this.#streams.size;
   }
 
-  /** True when one stream has gathered enough to be written at once. */
-  add(draft: EventDraft): boolean {
-    if (this.#byteLength >= MAX_HELD_BYTES) return false;
+  add(draft: EventDraft): void {
+    if (this.#byteLength >= MAX_HELD_BYTES) return;
     const key = streamKey(draft.payload);
-    const gathered = this.#streams.get(key);
-    const byteLength = streamBytes(draft.payload);
-    this.#byteLength += byteLength;
-    if (gathered === undefined) {
-      this.#streams.set(key, { draft, byteLength });
-      return byteLength >= STREAM_FLUSH_BYTES;
-    }
-    gathered.draft = { payload: join(gathered.draft.payload, draft.payload), runId: draft.runId };
-    gathered.byteLength += byteLength;
-    return gathered.byteLength >= STREAM_FLUSH_BYTES;
+    const before = this.#streams.get(key);
+    const added = streamBytes(draft.payload);
+    const byteLength = added + (before?.byteLength ?? 0);
+    this.#byteLength += added;
+    const gathered =
+      before === undefined
+        ? draft
+        : { ...draft, payload: join(before.draft.payload, draft.payload) };
+    this.#streams.set(key, { draft: gathered, byteLength });
+    if (byteLength >= FLUSH_BYTES) this.#fallDue();
+    else this.#timer ??= setTimeout(() => this.#fallDue(), FLUSH_MS).unref();
   }
 
   /** Everything gathered, in the order in which the streams began. */
@@ -43,6 +51,9 @@ export class StreamBuffer {
     const drafts = [...this.#streams.values()].map(({ draft }) => draft);
     this.#streams = new Map();
     this.#byteLength = 0;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#isDue = false;
     return drafts;
   }
 
@@ -50,6 +61,12 @@ export class StreamBuffer {
   giveBack(drafts: readonly EventDraft[]): void {
     const since = this.take();
     for (const draft of [...drafts, ...since]) this.add(draft);
+  }
+
+  #fallDue(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    this.#onDue();
   }
 }
 

@@ -17,11 +17,11 @@ import {
   toModelError,
 } from "./classify-error.ts";
 import type { CompiledAuth, CompiledModel } from "./compile-provider.ts";
-import type { ModelBehaviour } from "./compile-variants.ts";
 import { type ExchangeTimeouts, HttpExchange, readPlainBody } from "./http-exchange.ts";
 import type { PromptMapper } from "./map-prompt.ts";
 import { TurnAssembly } from "./map-stream.ts";
 import { markPrompt, markTools } from "./mark-cache.ts";
+import type { ModelBehaviour } from "./model-behaviour.ts";
 import { modelError } from "./model-error.ts";
 import { type Prices, priceUsage } from "./price-usage.ts";
 

@@ -1,7 +1,16 @@
-import type { JsonObject, ModelErrorKind } from "@cookie-agent/sdk/protocol";
+import { cutUtf8 } from "../support/safe-text.ts";
+import { causesOf, networkCode } from "./error-causes.ts";
 import type { HttpExchange } from "./http-exchange.ts";
-import { isJsonObject } from "./json-object.ts";
+import { isServerSide, judgeFailure } from "./judge-failure.ts";
 import { ModelError, modelError } from "./model-error.ts";
+import {
+  DECODE_ERROR_NAMES,
+  decodeErrorName,
+  parseJson,
+  parseReport,
+  readVendorReport,
+  type VendorReport,
+} from "./vendor-report.ts";
 
 /** What surrounds a failure: who was asked, and what the connection saw. */
 export interface FailureContext {
@@ -11,14 +20,6 @@ export interface FailureContext {
   readonly signal: AbortSignal;
   /** Credentials that a provider may echo in its message. */
   readonly secrets: readonly string[];
-}
-
-/** What a provider said about its own failure, wherever it said it. */
-interface VendorReport {
-  readonly message: string;
-  readonly code: string | null;
-  readonly words: string;
-  readonly status: number | null;
 }
 
 /** Any failure of an attempt as the one error the run room judges (C-184, C-186). */
@@ -79,7 +80,7 @@ function bounded(ms: number): number {
 
 function fromVendor(report: VendorReport, context: FailureContext): ModelError {
   const { exchange, provider } = context;
-  const kind = judge(report, exchange.status);
+  const kind = judgeFailure(report, exchange.status);
   const failedStatus = exchange.status !== null && exchange.status >= 300;
   const said = failedStatus ? `answered HTTP ${exchange.status}` : "reported an error";
   return modelError({
@@ -143,12 +144,6 @@ function fromMachine(error: unknown, context: FailureContext): ModelError {
 }
 
 const STREAM_ENDED = /stream ended without a finish reason/i;
-const DECODE_ERROR_NAMES: ReadonlySet<string> = new Set([
-  "AI_JSONParseError",
-  "AI_TypeValidationError",
-  "AI_InvalidResponseDataError",
-  "AI_EmptyResponseBodyError",
-]);
 const UNSUPPORTED_NAMES: ReadonlySet<string> = new Set([
   "AI_UnsupportedFunctionalityError",
   "AI_InvalidPromptError",
@@ -169,149 +164,14 @@ function exchangeFacts({ exchange }: FailureContext) {
   return {
     http_status: exchange.status,
     bytes_received: exchange.status === null ? null : exchange.bytesReceived,
-    request_id: requestId === null || requestId === "" ? null : requestId.slice(0, 512),
+    request_id: requestId === null || requestId === "" ? null : cutUtf8(requestId, 512),
     retry_after_ms: parseRetryAfter((name) => exchange.responseHeader(name)),
   };
 }
 
-const CONTEXT_WORDS =
-  /context[_ ](?:length|window|limit)|maximum context|prompt is too long|input is too long|too many (?:input )?tokens|exceeds? the (?:model's )?(?:maximum )?(?:context|token)/;
-const QUOTA_WORDS =
-  /insufficient_quota|quota|billing|credit balance|insufficient (?:credit|balance)/;
-
-/** Statuses that mean the same everywhere; the others are told apart by the provider's words. */
-const KIND_OF_STATUS: ReadonlyMap<number, ModelErrorKind> = new Map<number, ModelErrorKind>([
-  [401, "auth"],
-  [402, "quota"],
-  [403, "permission_denied"],
-  [404, "model_not_found"],
-  [408, "timeout"],
-  [413, "context_length"],
-  [429, "rate_limited"],
-  [503, "overload"],
-  [529, "overload"],
-]);
-
-const KIND_OF_WORDS: readonly (readonly [RegExp, ModelErrorKind])[] = [
-  [/overload/, "overload"],
-  [/rate.?limit|too many requests/, "rate_limited"],
-  [/authentication|invalid_api_key|unauthorized/, "auth"],
-  [/permission|forbidden/, "permission_denied"],
-  [/model_not_found|not_found_error/, "model_not_found"],
-  [/content_filter|content_policy|content policy/, "content_filter"],
-  [/timeout|timed out/, "timeout"],
-  [/invalid_request|bad_request|invalid_prompt|unsupported_value/, "invalid_request"],
-];
-
-function judge(report: VendorReport, exchangeStatus: number | null): ModelErrorKind {
-  // A status inside a 200 is the provider's own; the transport's one says nothing then.
-  const status = exchangeStatus !== null && exchangeStatus >= 300 ? exchangeStatus : report.status;
-  const words = `${report.words} ${report.message.toLowerCase()}`;
-  if (status === 429 && QUOTA_WORDS.test(report.words)) return "quota";
-  const known = status === null ? undefined : KIND_OF_STATUS.get(status);
-  if (known !== undefined) return known;
-  if (CONTEXT_WORDS.test(words)) return "context_length";
-  if (QUOTA_WORDS.test(words)) return "quota";
-  const spoken = KIND_OF_WORDS.find(([pattern]) => pattern.test(report.words));
-  if (spoken !== undefined) return spoken[1];
-  if (status !== null && status >= 300 && status < 400) return "invalid_response";
-  if (status !== null && status >= 400 && status < 500 && status !== 409) return "invalid_request";
-  return "provider";
-}
-
-function isServerSide(report: VendorReport, exchangeStatus: number | null): boolean {
-  const status = report.status ?? exchangeStatus ?? 0;
-  return status >= 500 || status === 409 || /server|internal|api_error/.test(report.words);
-}
-
-interface ErrorLike {
-  readonly name?: unknown;
-  readonly message?: unknown;
-  readonly statusCode?: unknown;
-  readonly data?: unknown;
-  readonly responseBody?: unknown;
-  readonly cause?: unknown;
-}
-
-/** By name, not by class: the provider packages stay unloaded until one of them is used. */
-function readVendorReport(error: unknown): VendorReport | null {
-  if (!(error instanceof Error) || error.name !== "AI_APICallError") return null;
-  const call: ErrorLike = error;
-  if (typeof call.statusCode !== "number" || networkCode(error) !== null) return null;
-  if (decodeErrorName(error) !== null) return null;
-  if (call.statusCode < 300) return null;
-  const body =
-    parseReport(call.data) ??
-    parseReport(typeof call.responseBody === "string" ? parseJson(call.responseBody) : undefined);
-  return {
-    message: body?.message ?? (error.message === "" ? "no details given" : error.message),
-    code: body?.code ?? null,
-    words: body?.words ?? "",
-    status: call.statusCode,
-  };
-}
-
-/** A package may report its own failure to read the first event as an answer of the provider. */
-function decodeErrorName(error: unknown): string | null {
-  const { responseBody }: ErrorLike = error instanceof Error ? error : {};
-  const body = typeof responseBody === "string" ? asRecord(parseJson(responseBody)) : null;
-  const name = body?.name;
-  return typeof name === "string" && DECODE_ERROR_NAMES.has(name) ? name : null;
-}
-
-/** `{error: {message, type, code}}`, `{type, message}`, `{response: {error}}`, or a message alone. */
-function parseReport(value: unknown): VendorReport | null {
-  const outer = asRecord(value);
-  if (outer === null) return null;
-  const inner = asRecord(outer.error) ?? asRecord(asRecord(outer.response)?.error) ?? outer;
-  const message =
-    typeof inner.message === "string"
-      ? inner.message
-      : typeof outer.error === "string"
-        ? outer.error
-        : null;
-  if (message === null) return null;
-  const names = [inner.code, inner.type, outer.status].filter(
-    (name): name is string => typeof name === "string",
-  );
-  const numbers = [inner.code, inner.status, inner.statusCode, outer.statusCode].map(Number);
-  return {
-    message,
-    code: safeCode(names[0]),
-    words: names.join(" ").toLowerCase(),
-    status: numbers.find((n) => Number.isInteger(n) && n >= 400 && n <= 599) ?? null,
-  };
-}
-
-function safeCode(text: string | undefined): string | null {
-  const code = text?.toLowerCase() ?? "";
-  return /^[a-z0-9][a-z0-9._-]{0,127}$/.test(code) ? code : null;
-}
-
-function networkCode(error: unknown): string | null {
-  for (const each of causes(error)) {
-    if (
-      "code" in each &&
-      typeof each.code === "string" &&
-      /^(?:E(?!RR_)[A-Z_]+|UND_ERR_\w+|CERT_\w+|\w*_CERT\w*)$/.test(each.code)
-    ) {
-      return each.code;
-    }
-  }
-  return null;
-}
-
 function findModelError(error: unknown): ModelError | null {
-  for (const each of causes(error)) if (each instanceof ModelError) return each;
+  for (const each of causesOf(error)) if (each instanceof ModelError) return each;
   return null;
-}
-
-function* causes(error: unknown): Generator<Error> {
-  let current = error;
-  for (let depth = 0; current instanceof Error && depth < 8; depth += 1) {
-    yield current;
-    current = current.cause;
-  }
 }
 
 function messageOf(error: unknown): string {
@@ -323,16 +183,4 @@ function redact(text: string, secrets: readonly string[]): string {
   return secrets
     .filter((secret) => secret.length >= 4)
     .reduce((clean, secret) => clean.replaceAll(secret, "[redacted]"), text);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function asRecord(value: unknown): JsonObject | null {
-  return isJsonObject(value) ? value : null;
 }

@@ -134,7 +134,8 @@ export async function readPlainBody(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   if (response.body === null) return text;
-  for await (const chunk of response.body) {
+  const body: AsyncIterable<Uint8Array> = response.body;
+  for await (const chunk of body) {
     text += decoder.decode(chunk, { stream: true });
     if (text.length >= MAX_PLAIN_BODY_BYTES) break;
   }

@@ -1,44 +1,24 @@
-import type { LanguageModelV3StreamPart, LanguageModelV3Usage } from "@ai-sdk/provider";
-import type {
-  AssistantPart,
-  FinishReason,
-  JsonObject,
-  ModelTurn,
-  ToolCallPart,
-  Usage,
-} from "@cookie-agent/sdk/protocol";
+import type { LanguageModelV3StreamPart } from "@ai-sdk/provider";
+import type { AssistantPart, JsonObject, ModelTurn } from "@cookie-agent/sdk/protocol";
 import { cutUtf8 } from "../support/safe-text.ts";
 import type { ModelStreamPart } from "./bound-model.ts";
 import { CallIds } from "./call-ids.ts";
-import { isJsonObject } from "./json-object.ts";
 import { modelError } from "./model-error.ts";
-import { type ParsedArguments, parseToolArguments } from "./tool-arguments.ts";
+import { parseToolArguments } from "./tool-arguments.ts";
+import {
+  type CallBlock,
+  isCutOff,
+  mergeMetadata,
+  type TextBlock,
+  toCallPart,
+  toTextPart,
+} from "./turn-block.ts";
+import { toFinishReason, toUsage } from "./turn-end.ts";
 
 const MAX_TURN_CHARACTERS = 8 * 1024 * 1024;
 const MAX_PARTS = 4096;
 const MAX_NAME_BYTES = 512;
 const MAX_METADATA_CHARACTERS = 64 * 1024;
-
-interface TextBlock {
-  readonly kind: "text" | "reasoning";
-  text: string;
-  metadata: JsonObject | undefined;
-}
-
-interface CallBlock {
-  readonly kind: "call";
-  readonly callId: string;
-  readonly name: string;
-  /** The id on the wire, which may repeat. */
-  readonly wireId: string;
-  /** Bytes of arguments that streamed, and the whole text once it is there. */
-  sizeBytes: number;
-  text: string | null;
-  parsed: ParsedArguments | null;
-  metadata: JsonObject | undefined;
-  /** The same call sent again; answered once (B118). */
-  repeated: boolean;
-}
 
 export interface TurnAssemblyOptions {
   readonly usedCallIds: ReadonlySet<string>;
@@ -73,11 +53,6 @@ export class TurnAssembly {
     return this.#finished;
   }
 
-  /** Nothing of a response has arrived. */
-  get empty(): boolean {
-    return this.#blocks.length === 0 && this.#responseMetadata === undefined;
-  }
-
   *accept(part: LanguageModelV3StreamPart): Generator<ModelStreamPart> {
     if (this.#finished) throw invalid("it continued after its end");
     switch (part.type) {
@@ -96,7 +71,8 @@ export class TurnAssembly {
         return this.#openBlock("reasoning", part.id, part.providerMetadata);
       case "text-delta":
       case "reasoning-delta":
-        return yield* this.#extendBlock(part);
+        yield* this.#extendBlock(part);
+        return;
       case "text-end":
       case "reasoning-end":
         return this.#closeBlock(part.type === "text-end" ? "text" : "reasoning", part);
@@ -217,7 +193,14 @@ export class TurnAssembly {
         message: "the response ended without saying why",
       });
     }
-    if (unified === "error") throw invalid("it ended with an error that it does not name");
+    if (unified === "error") {
+      throw modelError({
+        kind: "provider",
+        stage: "stream_event",
+        message: "the response ended with an error that the provider does not name",
+        retryable: true,
+      });
+    }
     const content: AssistantPart[] = [];
     let cutOff = false;
     for (const block of this.#blocks) {
@@ -264,83 +247,10 @@ export class TurnAssembly {
   }
 }
 
-function isCutOff(block: CallBlock, lastBeforeLengthStop: boolean): boolean {
-  if (block.parsed === null || block.parsed.kind === "cut_off") return true;
-  if (!lastBeforeLengthStop || block.parsed.kind !== "object") return false;
-  return block.sizeBytes === 0 && Object.keys(block.parsed.input).length === 0;
-}
-
-function toCallPart(block: CallBlock): ToolCallPart {
-  const whole = block.parsed?.kind === "object";
-  return {
-    type: "tool_call",
-    id: block.callId,
-    provider_item_id: readItemId(block.metadata),
-    name: block.name,
-    input: block.parsed?.kind === "object" ? block.parsed.input : null,
-    raw_input: whole ? null : (block.text ?? ""),
-    ...(block.metadata !== undefined && { metadata: block.metadata }),
-  };
-}
-
-/** An empty block is nothing, unless it carries what only the provider understands. */
-function toTextPart(block: TextBlock): AssistantPart | null {
-  if (block.text === "" && (block.kind === "text" || block.metadata === undefined)) return null;
-  return {
-    type: block.kind,
-    text: block.text,
-    ...(block.metadata !== undefined && { metadata: block.metadata }),
-  };
-}
-
-function readItemId(metadata: JsonObject | undefined): string | null {
-  const namespace = metadata?.openai;
-  const id = isJsonObject(namespace) ? namespace.itemId : undefined;
-  return typeof id === "string" && id !== "" && Buffer.byteLength(id) <= 512 ? id : null;
-}
-
-function mergeMetadata(
-  before: JsonObject | undefined,
-  after: JsonObject | undefined,
-): JsonObject | undefined {
-  if (after === undefined || before === undefined) return after ?? before;
-  const merged: JsonObject = { ...before };
-  for (const [namespace, facts] of Object.entries(after)) {
-    const known = merged[namespace];
-    merged[namespace] = isJsonObject(known) && isJsonObject(facts) ? { ...known, ...facts } : facts;
-  }
-  return merged;
-}
-
 function boundedMetadata(metadata: JsonObject | undefined): { provider_metadata?: JsonObject } {
   if (metadata === undefined || JSON.stringify(metadata).length > MAX_METADATA_CHARACTERS)
     return {};
   return { provider_metadata: metadata };
-}
-
-function toFinishReason(unified: string, raw: string | undefined, calls: boolean): FinishReason {
-  if (unified === "length") return "length";
-  if (unified === "content-filter") return raw === "refusal" ? "refused" : "content_filter";
-  if (calls) return "tool_calls";
-  // A server that announces calls and sends none has simply stopped.
-  if (unified === "stop" || unified === "tool-calls") return "stop";
-  return "other";
-}
-
-function toUsage({ inputTokens, outputTokens }: LanguageModelV3Usage): Usage {
-  return {
-    input_tokens: toCount(inputTokens.total),
-    input_tokens_no_cache: toCount(inputTokens.noCache),
-    input_tokens_cache_read: toCount(inputTokens.cacheRead),
-    input_tokens_cache_write: toCount(inputTokens.cacheWrite),
-    output_tokens: toCount(outputTokens.total),
-    output_tokens_text: toCount(outputTokens.text),
-    output_tokens_reasoning: toCount(outputTokens.reasoning),
-  };
-}
-
-function toCount(tokens: number | undefined): number | null {
-  return tokens !== undefined && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : null;
 }
 
 function describeWarning(

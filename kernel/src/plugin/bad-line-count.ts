@@ -2,18 +2,12 @@
 export class BadLineCount {
   readonly #limit: { readonly count: number; readonly windowMs: number };
   #times: number[] = [];
-  #total = 0;
 
   constructor(limit: { readonly count: number; readonly windowMs: number }) {
     this.#limit = limit;
   }
 
-  get total(): number {
-    return this.#total;
-  }
-
   add(nowMs: number): boolean {
-    this.#total += 1;
     this.#times = this.#times.filter((time) => nowMs - time < this.#limit.windowMs);
     this.#times.push(nowMs);
     return this.#times.length >= this.#limit.count;

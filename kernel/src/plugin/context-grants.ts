@@ -13,10 +13,6 @@ interface Grant {
 export class ContextGrants {
   readonly #grants = new Map<ContextId, Grant>();
 
-  get size(): number {
-    return this.#grants.size;
-  }
-
   grant(scope: ContextScope, context: CallContext): ContextId {
     const id = createId<ContextId>();
     this.#grants.set(id, { scope, context });

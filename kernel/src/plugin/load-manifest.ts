@@ -116,7 +116,7 @@ export async function checkConfig(manifest: Manifest, config: unknown): Promise<
   } catch (error) {
     throw invalid(`config_schema: ${describe(error)}`);
   }
-  if (!valid) throw invalid(`config: ${ajv.errorsText(null, { dataVar: "config" })}`);
+  if (!valid) throw invalid(`config: ${ajv.errorsText(ajv.errors, { dataVar: "config" })}`);
 }
 
 function parseShape(bytes: Uint8Array): Manifest {

@@ -104,10 +104,6 @@ export class PluginConnection {
     this.#rpc.listen();
   }
 
-  get claims(): TierClaims | undefined {
-    return this.#claims;
-  }
-
   get inFlight(): number {
     return this.#slots.inUse;
   }
@@ -257,7 +253,7 @@ export class PluginConnection {
 
   #onProgress(delta: ToolProgress): void | Promise<void> {
     const running = this.#running.get(delta.invocation_id);
-    if (running === undefined) {
+    if (running === undefined || running.intake.closed) {
       return this.#diagnose("progress for a call that is not running was dropped");
     }
     const stored = running.intake.accept(delta);

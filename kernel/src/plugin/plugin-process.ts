@@ -57,6 +57,11 @@ export class PluginProcess {
       stdio: ["pipe", "pipe", "pipe"],
       windowsHide: true,
     });
+    // Heard from now on: an unheard error event would end the kernel.
+    this.#child.on("error", () => undefined);
+    if (this.#child.stdout === undefined) {
+      throw new CookieError("plugin_unavailable", "too many files are open to start a process");
+    }
     const stderr = new StderrLog({
       input: this.#child.stderr,
       write: (line) => options.logger.log("info", line, { plugin: options.label }),
@@ -76,10 +81,6 @@ export class PluginProcess {
 
   get ended(): boolean {
     return this.#ended;
-  }
-
-  get badLines(): number {
-    return this.#badLines.total;
   }
 
   /** Ends the whole group at once; `cause` is told to those who wait for it. */

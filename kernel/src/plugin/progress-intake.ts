@@ -42,7 +42,6 @@ export class ProgressIntake {
   #captured = 0;
   #presented = 0;
   #streamed = false;
-  #late = 0;
 
   constructor(options: ProgressIntakeOptions) {
     this.#options = options;
@@ -53,16 +52,14 @@ export class ProgressIntake {
     return this.#streamed;
   }
 
-  get lateDeltas(): number {
-    return this.#late;
+  /** True when a delta would be dropped. */
+  get closed(): boolean {
+    return this.#closed;
   }
 
   /** Resolves when the delta is stored; the caller lets the pipe wait for it or not. */
   accept(delta: ToolProgress): Promise<void> | undefined {
-    if (this.#closed) {
-      this.#late += 1;
-      return undefined;
-    }
+    if (this.#closed) return undefined;
     const byteLength = textBytes(delta);
     const problem = this.#problemOf(delta, byteLength);
     if (problem !== undefined) {
@@ -131,9 +128,7 @@ export class ProgressIntake {
     }
     const batch: Batch = { delta, byteLength, stored: createDeferred() };
     this.#waiting.push(batch);
-    this.#storing ??= this.#store().finally(() => {
-      this.#storing = undefined;
-    });
+    this.#storing ??= this.#store();
     return batch.stored.promise;
   }
 
@@ -153,6 +148,8 @@ export class ProgressIntake {
       }
       batch.stored.resolve();
     }
+    // In the same turn as the last look at the queue, or a delta in between would wait for ever.
+    this.#storing = undefined;
   }
 
   #acknowledge(): void {

@@ -117,6 +117,9 @@ export class Supervisor {
     const live = this.live;
     if (live !== undefined) return live;
     if (signal.aborted) throw cancelled();
+    // A process that is just dying counts as a crash first, else the rules for restarts would be passed by.
+    const dying = this.#starting === undefined ? this.#connection : undefined;
+    if (dying !== undefined) await untilAborted(dying.lost, signal);
     this.#awaited = true;
     return untilAborted(this.#start(), signal);
   }
@@ -157,8 +160,9 @@ export class Supervisor {
       return new CookieError("shutting_down", "the kernel is closing");
     }
     if (!this.#plugin.enabled) return this.#unavailable("it is disabled in the configuration");
-    if (this.#state === "failed" && !this.#mayRetry)
+    if (this.#state === "failed" && !this.#mayRetry) {
       return this.#unavailable(this.#reason ?? "it failed");
+    }
     return undefined;
   }
 

@@ -22,7 +22,7 @@ export function explainArguments(errors: readonly ErrorObject[], parameters: Jso
 }
 
 function unknownField(error: ErrorObject, parameters: JsonObject): string {
-  const name = error.params["additionalProperty"] ?? error.params["unevaluatedProperty"];
+  const name = String(error.params["additionalProperty"] ?? error.params["unevaluatedProperty"]);
   const unknown = `${fieldName(`${error.instancePath}/${name}`)} is not known`;
   const { properties } = parameters;
   if (error.instancePath !== "" || typeof properties !== "object" || properties === null) {

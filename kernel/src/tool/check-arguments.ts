@@ -53,22 +53,34 @@ export function invalidArguments(tool: string, problem: string): CookieError {
 
 async function compile({ name, parameters }: ToolSpec): Promise<ValidateFunction> {
   if (isDeeperThan(parameters, MAX_DEPTH)) throw unusableSchema(name, "it is nested too deeply");
-  const [{ Ajv, Ajv2020 }, { linearRegExp }] = await Promise.all([
-    import("../support/schema-compiler.ts"),
-    import("./linear-reg-exp.ts"),
-  ]);
-  const Compiler = /draft-0[67]/.test(String(parameters["$schema"])) ? Ajv : Ajv2020;
+  const Compiler = await loadCompiler(parameters);
+  const code = mentionsPatterns(parameters) ? { regExp: await loadLinearRegExp() } : {};
+  const options = {
+    strict: false,
+    logger: false,
+    validateFormats: false,
+    validateSchema: false,
+    code,
+  } as const;
   try {
-    return new Compiler({
-      strict: false,
-      logger: false,
-      validateFormats: false,
-      validateSchema: false,
-      code: { regExp: linearRegExp },
-    }).compile(parameters);
+    return new Compiler(options).compile(parameters);
   } catch (error) {
     throw unusableSchema(name, error instanceof Error ? error.message : "it cannot be compiled");
   }
+}
+
+async function loadCompiler({ $schema: dialect }: JsonObject) {
+  return typeof dialect === "string" && /draft-0[67]/.test(dialect)
+    ? (await import("ajv")).Ajv
+    : (await import("ajv/dist/2020.js")).Ajv2020;
+}
+
+async function loadLinearRegExp() {
+  return (await import("./linear-reg-exp.ts")).linearRegExp;
+}
+
+function mentionsPatterns(parameters: JsonObject): boolean {
+  return /"pattern(?:Properties)?":/.test(JSON.stringify(parameters));
 }
 
 function unusableSchema(tool: string, problem: string): CookieError {

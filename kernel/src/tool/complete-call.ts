@@ -53,10 +53,9 @@ export async function failCall(
 ): Promise<CallEnd> {
   const captured = await keepAccepted(output);
   const result = captured ? partialResult(call, captured) : null;
-  if (!cancelled) return { outcome: "failed", result, error: callError(error) };
-  // What the plugin host says of the cancel counts late pieces; any other failure only followed from it.
-  const told = isCookieError(error, "cancelled") ? callError(error) : CANCELLED;
-  return { outcome: "cancelled", result, error: told };
+  // Whatever followed from the cancel, the cancel is why the call ended.
+  if (cancelled) return { outcome: "cancelled", result, error: CANCELLED };
+  return { outcome: "failed", result, error: callError(error) };
 }
 
 /** The end of a call that never reached its plugin. */

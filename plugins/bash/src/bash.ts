@@ -2,6 +2,7 @@ import { defineTool, ToolError, type ToolInvocation } from "@cookie-agent/sdk/pl
 import * as z from "zod";
 import type { CallRegistry } from "./call-registry.ts";
 import { ShellRecord } from "./find-shell.ts";
+import type { PipePool } from "./pipe-pool.ts";
 import { type CommandResult, runCommand } from "./run-command.ts";
 
 const DEFAULT_TIMEOUT_MS = 120_000;
@@ -19,14 +20,15 @@ const parameters = z.strictObject({
 
 type BashArgs = z.output<typeof parameters>;
 
-/** What the tool knows of its surroundings, filled in when the plugin starts. */
+/** What the tool knows of its surroundings once the plugin has started. */
 export interface BashSettings {
   /** Absolute path of the shell; undefined: `bash` on `PATH`. */
-  shell: string | undefined;
+  readonly shell: string | undefined;
+  readonly pipes: PipePool;
 }
 
 /** The `bash` tool of one plugin process. */
-export function createBashTool(settings: BashSettings, registry: CallRegistry) {
+export function createBashTool(settingsOf: () => BashSettings, registry: CallRegistry) {
   const shells = new ShellRecord();
   return defineTool({
     description: `Runs a command with bash ("bash --noprofile --norc -c") in the workspace root and returns stdout and stderr.
@@ -63,6 +65,7 @@ export function createBashTool(settings: BashSettings, registry: CallRegistry) {
           data: { field: "command" },
         });
       }
+      const settings = settingsOf();
       const shell = shells.check(settings.shell, process.env["PATH"]);
       const result = await runCommand({
         shell: shell.path,
@@ -72,6 +75,7 @@ export function createBashTool(settings: BashSettings, registry: CallRegistry) {
         timeoutMs: timeoutOf(args.timeout),
         stdin: args.interactive === true ? (invocation.stdin ?? noInput()) : null,
         signal,
+        pipes: settings.pipes,
         send: (output) => invocation.progress({ output }),
         live: registry,
       });

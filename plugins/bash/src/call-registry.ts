@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
-import { KILL_GRACE_MS, type ProcessGroup } from "./process-group.ts";
+import { KILL_GRACE_MS, type ProcessGroup, send, waitFor } from "./process-group.ts";
 import { markedProcesses } from "./process-scan.ts";
 
 /** What commands of this plugin process are running and what they left running, so that nothing outlives the kernel. */
@@ -32,8 +31,7 @@ export class CallRegistry {
     this.killNow();
     if (!this.#escaped) return;
     this.#signalEscaped("SIGTERM");
-    const deadline = performance.now() + KILL_GRACE_MS;
-    while (this.#marked().length > 0 && performance.now() < deadline) await delay(15);
+    await waitFor(() => this.#marked().length === 0, KILL_GRACE_MS);
     this.#signalEscaped("SIGKILL");
   }
 
@@ -47,12 +45,6 @@ export class CallRegistry {
   }
 
   #signalEscaped(signal: NodeJS.Signals): void {
-    for (const pid of this.#marked()) {
-      try {
-        process.kill(pid, signal);
-      } catch {
-        // Gone since the scan.
-      }
-    }
+    for (const pid of this.#marked()) send(pid, signal);
   }
 }

@@ -19,7 +19,7 @@ const SETTING = '[plugins."builtin.bash".config] shell';
  * Finds bash: the configured path, else the first `bash` on `PATH`; `SHELL` has no say (T-070).
  * Without one it is `execution_failed` naming the setting.
  */
-export function findShell(configured: string | undefined, searchPath: string | undefined): Shell {
+function findShell(configured: string | undefined, searchPath: string | undefined): Shell {
   if (configured !== undefined) {
     if (!isAbsolute(configured)) {
       throw new ToolError(

@@ -1,8 +1,9 @@
 import { definePlugin, serve, ToolError } from "@cookie-agent/sdk/plugin";
 import { type BashSettings, createBashTool } from "./bash.ts";
 import { CallRegistry } from "./call-registry.ts";
+import { PipePool } from "./pipe-pool.ts";
 
-const settings: BashSettings = { shell: undefined };
+let settings: BashSettings | undefined;
 const registry = new CallRegistry();
 
 await serve(
@@ -18,8 +19,8 @@ await serve(
       properties: { shell: { type: "string" } },
       additionalProperties: false,
     },
-    tools: { bash: createBashTool(settings, registry) },
-    start: ({ config }) => {
+    tools: { bash: createBashTool(startedSettings, registry) },
+    start: ({ config, paths }) => {
       const { shell } = config;
       if (shell !== undefined && typeof shell !== "string") {
         throw new ToolError(
@@ -27,9 +28,17 @@ await serve(
           '[plugins."builtin.bash".config] shell: expected a path',
         );
       }
-      settings.shell = shell;
+      settings = { shell, pipes: new PipePool(paths.scratch) };
       process.once("exit", () => registry.killNow());
     },
-    stop: () => registry.close(),
+    stop: async () => {
+      await registry.close();
+      settings?.pipes.close();
+    },
   }),
 );
+
+function startedSettings(): BashSettings {
+  if (settings === undefined) throw new ToolError("not_initialized", "the plugin has not started");
+  return settings;
+}

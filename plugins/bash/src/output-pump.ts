@@ -19,8 +19,7 @@ const HOLD_BYTES = 64 * 1024;
 const QUIET_MS = 50;
 /** …or until it has brought this much. */
 const MAX_DRAIN_BYTES = 1024 * 1024;
-/** How long the last delta may take when nobody reads it. */
-const LAST_SEND_MS = 1000;
+const POLL_MS = 10;
 
 /**
  * Carries the pipes of one child to the kernel as text (T-075): a delta at 4 KiB or after 50 ms, one at a time.
@@ -32,6 +31,7 @@ export class OutputPump {
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   #failure: { readonly error: unknown } | undefined;
+  #drained: Promise<void> | undefined;
   #closed = false;
 
   constructor(pipes: Readonly<Record<string, Readable>>, send: SendOutput) {
@@ -43,15 +43,29 @@ export class OutputPump {
 
   /**
    * Called once the shell is gone: takes what the pipes still hold, without waiting for those who keep them open,
-   * and sends everything.
+   * and sends everything. Rejects with the error of a delta that could not be sent.
    */
-  async drain(): Promise<void> {
+  drain(): Promise<void> {
+    this.#drained ??= this.#drain();
+    return this.#drained;
+  }
+
+  /** Like `drain`, but gives up after a while; for a command that has failed already. Never rejects. */
+  async drainWithin(limitMs: number): Promise<void> {
+    const drained = this.drain().catch(() => undefined);
+    const timer = new AbortController();
+    await Promise.race([drained, delay(limitMs, undefined, { signal: timer.signal })]);
+    timer.abort();
+    for (const source of this.#sources) source.close();
+  }
+
+  async #drain(): Promise<void> {
     await this.#untilQuiet();
     this.#closed = true;
     clearTimeout(this.#timer);
     for (const source of this.#sources) source.close();
-    const last = this.#sendAll();
-    await Promise.race([last, delay(LAST_SEND_MS, undefined, { ref: false })]);
+    await this.#sending;
+    await this.#sendHeld();
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
@@ -59,19 +73,16 @@ export class OutputPump {
     const start = this.#received();
     let seen = start;
     let quietSince = performance.now();
-    while (this.#sources.some((source) => !source.ended)) {
-      if (this.#failure !== undefined || this.#received() - start > MAX_DRAIN_BYTES) return;
-      await Promise.race([
-        delay(10),
-        ...this.#sources.filter((source) => !source.ended).map((source) => source.end),
-      ]);
+    for (;;) {
+      const open = this.#sources.filter((source) => !source.ended);
+      if (open.length === 0 || this.#failure !== undefined) return;
+      if (this.#received() - start > MAX_DRAIN_BYTES) return;
+      await Promise.race([delay(POLL_MS), ...open.map((source) => source.end)]);
       const now = performance.now();
-      if (this.#received() !== seen) {
+      if (this.#received() !== seen || this.#sending !== undefined) {
         seen = this.#received();
         quietSince = now;
-      } else if (now - quietSince >= QUIET_MS && !this.#sources.some((source) => source.paused)) {
-        return;
-      } else if (now - quietSince >= LAST_SEND_MS) {
+      } else if (now - quietSince >= QUIET_MS) {
         return;
       }
     }
@@ -100,11 +111,6 @@ export class OutputPump {
     });
   }
 
-  async #sendAll(): Promise<void> {
-    await this.#sending;
-    await this.#sendHeld();
-  }
-
   /** Never rejects: a failed delta is kept for `drain` and the rest of the output is dropped. */
   async #sendHeld(): Promise<void> {
     const output = this.#sources.flatMap((source) => source.take());
@@ -127,7 +133,8 @@ class Source {
   heldBytes = 0;
   receivedBytes = 0;
   ended = false;
-  paused = false;
+  #paused = false;
+  #closed = false;
 
   constructor(name: string, pipe: Readable, onData: () => void) {
     this.#name = name;
@@ -137,7 +144,7 @@ class Source {
       this.heldBytes += bytes.length;
       this.#held.push(this.#decoder.write(bytes));
       if (this.heldBytes >= HOLD_BYTES) {
-        this.paused = true;
+        this.#paused = true;
         pipe.pause();
       }
       onData();
@@ -157,8 +164,8 @@ class Source {
     const text = this.#held.join("");
     this.#held = [];
     this.heldBytes = 0;
-    if (this.paused) {
-      this.paused = false;
+    if (this.#paused) {
+      this.#paused = false;
       this.#pipe.resume();
     }
     return text === "" ? [] : [{ stream: this.#name, text }];
@@ -166,6 +173,8 @@ class Source {
 
   /** Stops reading; a character that was cut short becomes U+FFFD. */
   close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
     this.#pipe.destroy();
     const rest = this.#decoder.end();
     if (rest !== "") this.#held.push(rest);

@@ -3,6 +3,8 @@ import { canScan, groupMembers, markedProcesses } from "./process-scan.ts";
 
 /** How long processes have between SIGTERM and SIGKILL. */
 export const KILL_GRACE_MS = 500;
+/** How long a child started last may take to leave the group before it counts as a member. */
+const LEAVE_MS = 150;
 const POLL_MS = 15;
 /** Processes that keep starting new ones are chased this often. */
 const MAX_ROUNDS = 20;
@@ -20,18 +22,24 @@ export class ProcessGroup {
 
   /** Ends what is left of the group after its shell has exited (T-072); yields how many processes that were. */
   async endMembers(): Promise<number> {
+    const empty = () => this.#members() === 0;
+    await waitFor(empty, LEAVE_MS);
     const members = this.#members();
     if (members === 0) return 0;
     this.#signalGroup("SIGTERM");
-    await this.#settle(() => this.#members() === 0);
-    this.#signalGroup("SIGKILL");
+    await waitFor(empty, KILL_GRACE_MS);
+    if (!empty()) {
+      this.#signalGroup("SIGKILL");
+      await waitFor(empty, LEAVE_MS);
+    }
     return members;
   }
 
   /** Ends the group and every marked process outside it (T-071). */
   async endAll(): Promise<void> {
     this.#signalAll("SIGTERM");
-    await this.#settle(() => this.#members() === 0 && markedProcesses(this.#marker).length === 0);
+    const empty = () => this.#members() === 0 && markedProcesses(this.#marker).length === 0;
+    await waitFor(empty, KILL_GRACE_MS);
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       if (this.#signalAll("SIGKILL") === 0) return;
       await delay(POLL_MS);
@@ -66,14 +74,16 @@ export class ProcessGroup {
   #signalGroup(signal: NodeJS.Signals | 0): boolean {
     return send(-this.#leader, signal);
   }
-
-  async #settle(done: () => boolean): Promise<void> {
-    const deadline = performance.now() + KILL_GRACE_MS;
-    while (!done() && performance.now() < deadline) await delay(POLL_MS);
-  }
 }
 
-function send(pid: number, signal: NodeJS.Signals | 0): boolean {
+/** Resolves when the condition holds, at the latest after `limitMs`. */
+export async function waitFor(condition: () => boolean, limitMs: number): Promise<void> {
+  const deadline = performance.now() + limitMs;
+  while (!condition() && performance.now() < deadline) await delay(POLL_MS);
+}
+
+/** False when there is no such process, or none that we may signal. */
+export function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(pid, signal);
     return true;

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { statSync } from "node:fs";
+import type { Readable } from "node:stream";
 import { ToolError } from "@cookie-agent/sdk/plugin";
 import { feedStdin } from "./feed-stdin.ts";
 import { OutputPump, type SendOutput } from "./output-pump.ts";
+import type { OutputPipe, PipePool } from "./pipe-pool.ts";
 import { ProcessGroup } from "./process-group.ts";
 import { MARKER } from "./process-scan.ts";
 
@@ -18,6 +20,7 @@ export interface CommandRequest {
   readonly stdin: AsyncIterable<Uint8Array> | null;
   readonly signal: AbortSignal;
   readonly send: SendOutput;
+  readonly pipes: PipePool;
   /** Told when the group exists and when nothing of it can be left to end. */
   readonly live: { add(group: ProcessGroup): void; delete(group: ProcessGroup): void };
 }
@@ -32,10 +35,8 @@ export interface CommandResult {
   readonly escaped: readonly number[];
 }
 
-type Ending =
-  | { readonly kind: "exit" }
-  | { readonly kind: "timeout" }
-  | { readonly kind: "cancel" };
+/** How long output may take to be sent when the command has failed already. */
+const LAST_OUTPUT_MS = 1000;
 
 /**
  * Runs one command to its end: the shell's exit, the timeout or the cancel (T 2.4).
@@ -45,47 +46,66 @@ type Ending =
  */
 export async function runCommand(request: CommandRequest): Promise<CommandResult> {
   if (request.signal.aborted) throw cancelled();
-  const child = startShell(request);
+  const { child, stdout, stderr } = await startShell(request);
   const exit = exitOf(child, request);
   const group = new ProcessGroup(await startedPid(child, exit), request.marker);
   request.live.add(group);
   const stopFeeding = feedStdin(child.stdin, request.stdin);
-  const pump = new OutputPump(pipesOf(child), request.send);
-  try {
-    const ending = await firstEnding(exit, request);
-    stopFeeding();
-    if (ending.kind !== "exit") {
-      await group.endAll();
-      await pump.drain();
-      throw ending.kind === "timeout" ? timedOut(request.timeoutMs) : cancelled();
-    }
+  const pump = new OutputPump({ stdout, stderr }, request.send);
+  const finish = async (): Promise<CommandResult> => {
     const { status, signal } = await exit;
+    stopFeeding();
     const ended = await group.endMembers();
     await pump.drain();
     return { status, signal, ended, escaped: group.escaped() };
+  };
+  try {
+    return await beforeDeadline(finish(), request);
+  } catch (error) {
+    stopFeeding();
+    await group.endAll();
+    await pump.drainWithin(LAST_OUTPUT_MS);
+    throw error;
   } finally {
     request.live.delete(group);
   }
 }
 
-function startShell({ shell, command, cwd, marker, stdin }: CommandRequest): ChildProcess {
+interface StartedShell {
+  readonly child: ChildProcess;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+}
+
+async function startShell(request: CommandRequest): Promise<StartedShell> {
+  const { shell, command, cwd, marker, stdin, pipes } = request;
+  const [out, err] = [await pipes.take(), await pipes.take()];
   try {
-    return spawn(shell, ["--noprofile", "--norc", "-c", command], {
+    const child = spawn(shell, ["--noprofile", "--norc", "-c", command], {
       cwd,
       env: commandEnvironment(process.env, marker),
       detached: true,
-      stdio: [stdin === null ? "ignore" : "pipe", "pipe", "pipe"],
+      stdio: [stdin === null ? "ignore" : "pipe", out?.childEnd ?? "pipe", err?.childEnd ?? "pipe"],
     });
+    return { child, stdout: outputOf(out, child.stdout), stderr: outputOf(err, child.stderr) };
   } catch (error) {
-    throw startFailed(error, { shell, command, cwd });
+    out?.output.destroy();
+    err?.output.destroy();
+    throw startFailed(error, request);
+  } finally {
+    out?.release();
+    err?.release();
   }
 }
 
+function outputOf(pipe: OutputPipe | undefined, own: Readable | null): Readable {
+  const output = pipe?.output ?? own;
+  if (output === null) throw new ToolError("internal", "the shell has no output pipe");
+  return output;
+}
+
 /** What a command inherits: everything but what makes bash run a file first and what concerns only this process. */
-export function commandEnvironment(
-  inherited: NodeJS.ProcessEnv,
-  marker: string,
-): NodeJS.ProcessEnv {
+function commandEnvironment(inherited: NodeJS.ProcessEnv, marker: string): NodeJS.ProcessEnv {
   const { BASH_ENV, ENV, COOKIE_PLUGIN_PROTOCOL, ...environment } = inherited;
   return { ...environment, [MARKER]: marker };
 }
@@ -112,24 +132,18 @@ async function startedPid(child: ChildProcess, exit: Promise<Exit>): Promise<num
   return child.pid;
 }
 
-function firstEnding(exit: Promise<Exit>, request: CommandRequest): Promise<Ending> {
+/** The command's own ending, unless the timeout or the cancel comes first. */
+function beforeDeadline<T>(ending: Promise<T>, request: CommandRequest): Promise<T> {
   const { signal, timeoutMs } = request;
-  return new Promise((resolve, reject) => {
-    const finish = (ending: Ending) => {
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = () => reject(cancelled());
+    const timer = setTimeout(() => reject(timedOut(timeoutMs)), timeoutMs);
+    signal.addEventListener("abort", onAbort, { once: true });
+    ending.then(resolve, reject).finally(() => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
-      resolve(ending);
-    };
-    const onAbort = () => finish({ kind: "cancel" });
-    const timer = setTimeout(() => finish({ kind: "timeout" }), timeoutMs);
-    signal.addEventListener("abort", onAbort, { once: true });
-    exit.then(() => finish({ kind: "exit" }), reject);
+    });
   });
-}
-
-function pipesOf({ stdout, stderr }: ChildProcess) {
-  if (stdout === null || stderr === null) throw new ToolError("internal", "the shell has no pipes");
-  return { stdout, stderr };
 }
 
 function startFailed(

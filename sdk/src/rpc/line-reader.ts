@@ -21,6 +21,9 @@ const CR = 0x0d;
 /** Enough bytes for 200 characters of any width. */
 const HEAD_BYTES = 800;
 const HEAD_CHARACTERS = 200;
+/** A larger buffer is not kept for the next line. */
+const KEPT_BYTES = 64 * 1024;
+const EMPTY = Buffer.alloc(0);
 
 export interface LineReaderOptions {
   readonly input: Readable;
@@ -38,7 +41,8 @@ export class LineReader extends AbstractMessageReader {
   readonly #options: LineReaderOptions;
   readonly #maxFrameBytes: number;
   #callback: DataCallback | undefined;
-  #parts: Buffer[] = [];
+  /** The unfinished line: its first `byteLength` bytes are in use. */
+  #pending: Buffer = EMPTY;
   #byteLength = 0;
   #skipping = false;
   #ended = false;
@@ -72,7 +76,7 @@ export class LineReader extends AbstractMessageReader {
     super.dispose();
   }
 
-  reportBadLine(reason: string, line: Buffer): void {
+  #reportBadLine(reason: string, line: Buffer): void {
     const head = line.subarray(0, HEAD_BYTES).toString("utf8").slice(0, HEAD_CHARACTERS);
     this.#options.onBadLine({ reason, head });
   }
@@ -81,43 +85,53 @@ export class LineReader extends AbstractMessageReader {
     let start = 0;
     while (start < chunk.length) {
       const newline = chunk.indexOf(LF, start);
-      const end = newline < 0 ? chunk.length : newline;
-      if (!this.#skipping && end > start) this.#append(chunk.subarray(start, end));
-      if (newline < 0) return;
+      const part = chunk.subarray(start, newline < 0 ? chunk.length : newline);
+      if (!this.#skipping && this.#byteLength + part.length > this.#maxFrameBytes) {
+        this.#skipLine(part);
+      }
+      if (newline < 0) {
+        if (!this.#skipping) this.#keep(part);
+        return;
+      }
       start = newline + 1;
       if (this.#skipping) this.#skipping = false;
-      else this.#finishLine();
+      else this.#finishLine(part);
     }
   };
 
-  #append(part: Buffer): void {
-    if (this.#byteLength + part.length > this.#maxFrameBytes) {
-      const head = Buffer.concat([...this.#parts, part.subarray(0, HEAD_BYTES)]);
-      this.#takeLine();
-      this.#skipping = true;
-      this.reportBadLine(`line longer than ${this.#maxFrameBytes} bytes`, head);
-      return;
-    }
-    this.#parts.push(part);
-    this.#byteLength += part.length;
-  }
-
-  #takeLine(): Buffer {
-    const [first] = this.#parts;
-    const line =
-      first !== undefined && this.#parts.length === 1 ? first : Buffer.concat(this.#parts);
-    this.#parts = [];
+  #skipLine(part: Buffer): void {
+    const begun = this.#pending.subarray(0, Math.min(this.#byteLength, HEAD_BYTES));
     this.#byteLength = 0;
-    return line;
+    this.#pending = EMPTY;
+    this.#skipping = true;
+    const head = Buffer.concat([begun, part.subarray(0, HEAD_BYTES)]);
+    this.#reportBadLine(`line longer than ${this.#maxFrameBytes} bytes`, head);
   }
 
-  #finishLine(): void {
-    if (this.#byteLength === 0) return;
-    let line = this.#takeLine();
+  /** One growing buffer instead of a list: a line may come byte by byte. */
+  #keep(part: Buffer): void {
+    const needed = this.#byteLength + part.length;
+    if (needed > this.#pending.length) {
+      const grown = Buffer.allocUnsafe(Math.max(needed, 2 * this.#pending.length, 4096));
+      this.#pending.copy(grown, 0, 0, this.#byteLength);
+      this.#pending = grown;
+    }
+    part.copy(this.#pending, this.#byteLength);
+    this.#byteLength = needed;
+  }
+
+  #finishLine(part: Buffer): void {
+    let line = part;
+    if (this.#byteLength > 0) {
+      this.#keep(part);
+      line = this.#pending.subarray(0, this.#byteLength);
+      this.#byteLength = 0;
+      if (this.#pending.length > KEPT_BYTES) this.#pending = EMPTY;
+    }
     if (line[line.length - 1] === CR) line = line.subarray(0, -1);
     if (line.length === 0) return;
     const frame = parseFrame(line);
-    if (typeof frame === "string") this.reportBadLine(frame, line);
+    if (typeof frame === "string") this.#reportBadLine(frame, line);
     else this.#deliver(frame, line);
   }
 
@@ -128,12 +142,12 @@ export class LineReader extends AbstractMessageReader {
     } catch (error) {
       this.flow.dispatched(frame);
       this.flow.settled(frame);
-      this.reportBadLine(error instanceof Error ? error.message : "unusable frame", line);
+      this.#reportBadLine(error instanceof Error ? error.message : "unusable frame", line);
     }
   }
 
   readonly #onEnd = (): void => {
-    if (!this.#skipping) this.#finishLine();
+    if (!this.#skipping) this.#finishLine(EMPTY);
     this.#onClose();
   };
 
@@ -155,7 +169,8 @@ export class LineReader extends AbstractMessageReader {
     this.#input.off("data", this.#onData);
     this.#input.off("end", this.#onEnd);
     this.#input.off("close", this.#onClose);
-    this.#parts = [];
+    this.#pending = EMPTY;
+    this.#byteLength = 0;
     this.flow.reset();
     if (!this.#input.destroyed) this.#input.resume();
   }

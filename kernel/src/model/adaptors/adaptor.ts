@@ -1,6 +1,6 @@
 import type { LanguageModelV3, SharedV3ProviderOptions } from "@ai-sdk/provider";
-import type { ModelCapabilities, VariantReasoning } from "../../config/provider-config.ts";
-import type { ModelBehaviour } from "../compile-variants.ts";
+import type { ModelCapabilities } from "../../config/provider-config.ts";
+import type { ModelBehaviour } from "../model-behaviour.ts";
 
 /** Everything a provider package is opened with; nothing of it may come from the process environment (C-148). */
 export interface ModelTarget {
@@ -31,15 +31,11 @@ export interface AdaptorModule {
 /** What is known of an adaptor before its provider package is loaded (C 5.6, 5.7). */
 export interface AdaptorFacts {
   readonly id: string;
-  readonly loopbackPath: string;
-  readonly authMethods: readonly string[];
   /** The namespace of native metadata in responses, and the one in which requests give it back. */
   readonly metadataKey: string;
   readonly replayKey: string;
-  readonly reasoningTypes: readonly VariantReasoning["type"][];
-  /** Null: any text. */
+  /** Reasoning efforts the wire knows; null: any text. */
   readonly efforts: readonly string[] | null;
-  readonly forbiddenHeaders: readonly string[];
   readonly promptCaching: boolean;
   /** The package adds a thinking budget to the output limit (C-158). */
   readonly addsBudgetToOutput: boolean;

@@ -19,7 +19,7 @@ import { isJsonObject } from "../json-object.ts";
 import { modelError } from "../model-error.ts";
 
 export const OFFLINE_MODEL = "offline/script";
-export const OFFLINE_SELECTION: ModelSelection = { model: OFFLINE_MODEL, variant: null };
+const OFFLINE_SELECTION: ModelSelection = { model: OFFLINE_MODEL, variant: null };
 
 const NOTE =
   "This is the offline model: it plays your message as a script and knows nothing else. " +

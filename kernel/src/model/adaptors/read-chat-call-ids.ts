@@ -2,7 +2,8 @@ import { isJsonObject } from "../json-object.ts";
 
 /** The ids of the calls that one event of the chat wire names. */
 export function readChatCallIds(event: unknown): string[] {
-  const choice = isJsonObject(event) && Array.isArray(event.choices) ? event.choices[0] : undefined;
+  const choice: unknown =
+    isJsonObject(event) && Array.isArray(event.choices) ? event.choices[0] : undefined;
   const delta = isJsonObject(choice) ? choice.delta : undefined;
   if (!isJsonObject(delta) || !Array.isArray(delta.tool_calls)) return [];
   return delta.tool_calls.flatMap((call: unknown) =>

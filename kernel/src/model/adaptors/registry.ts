@@ -1,15 +1,8 @@
 import type { AdaptorFacts } from "./adaptor.ts";
 
-const BEARER = "bearer-api-key-v1";
-const NO_AUTH = "no-auth-v1";
-
 const OPENAI_FACTS = {
-  loopbackPath: "/v1",
-  authMethods: [BEARER, NO_AUTH],
   metadataKey: "openai",
   replayKey: "openai",
-  reasoningTypes: ["effort"],
-  forbiddenHeaders: [],
   promptCaching: false,
   addsBudgetToOutput: false,
   plainReasoning: false,
@@ -18,13 +11,9 @@ const OPENAI_FACTS = {
 } as const;
 
 const ANTHROPIC_FACTS = {
-  loopbackPath: "/v1",
-  authMethods: ["anthropic-api-key-v1"],
   metadataKey: "anthropic",
   replayKey: "anthropic",
-  reasoningTypes: ["effort", "toggle", "budget_tokens"],
   efforts: ["low", "medium", "high", "xhigh", "max"],
-  forbiddenHeaders: ["anthropic-beta"],
   promptCaching: true,
   addsBudgetToOutput: true,
   plainReasoning: false,
@@ -36,14 +25,10 @@ const ANTHROPIC_FACTS = {
 const ADAPTORS: readonly AdaptorFacts[] = [
   {
     id: "openai-compatible",
-    loopbackPath: "/v1",
-    authMethods: [BEARER, "api-key-header-v1", NO_AUTH],
     metadataKey: "openaiCompatible",
     // The only native part of this wire is a thought signature, which it takes back under this name.
     replayKey: "google",
-    reasoningTypes: ["effort"],
     efforts: null,
-    forbiddenHeaders: [],
     promptCaching: false,
     addsBudgetToOutput: false,
     plainReasoning: true,

@@ -75,7 +75,7 @@ describe("preview of one stream", () => {
     expect(preview("terminal", [`${bars}\n`, "done\r\n"]).text).toBe("100%\ndone\r\n");
   });
 
-  test("[T-192] five thousand progress lines stay readable and counts refer to the stored text", () => {
+  test("[T-192] [B062] five thousand progress lines stay readable and counts refer to the stored text", () => {
     const line = `${Array.from({ length: 100 }, (_, i) => `\u001b[1m${i + 1}%`).join("\r")}\u001b[0m\n`;
     const result = preview("terminal", Array<string>(5000).fill(line));
     expect(result).toEqual({

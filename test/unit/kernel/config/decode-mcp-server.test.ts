@@ -4,7 +4,7 @@ import { loadToml, makeScenario, tomlFailure } from "./scenario.ts";
 const server = async (lines: string) =>
   (await loadToml(`[mcp.servers.docs]\n${lines}`)).config.mcp.servers.get("docs");
 
-test("a program has these defaults", async () => {
+test("[C-189] a program has these defaults", async () => {
   expect(await server('command = "docs"')).toEqual({
     name: "docs",
     source: "user_file",
@@ -25,7 +25,7 @@ test.for([
   ["true", "auto"],
   ["{}", "auto"],
   ["false", "off"],
-] as const)("oauth = %s means %s", async ([oauth, expected]) => {
+] as const)("[C-188] oauth = %s means %s", async ([oauth, expected]) => {
   expect(await server(`url = "https://a.example"\noauth = ${oauth}`)).toMatchObject({
     transport: { oauth: expected },
   });
@@ -62,14 +62,20 @@ test.for([
   ['url = "a.example"', ".url"],
   ['url = "https://a.example"\noauth = { client_secret = "s" }', ".oauth.client_id"],
   ['url = "https://a.example"\noauth = { client_id = "" }', ".oauth.client_id"],
-  ['url = "https://a.example"\noauth = { client_metadata_url = "https://a.example/" }', ".oauth.client_metadata_url"],
+  [
+    'url = "https://a.example"\noauth = { client_metadata_url = "https://a.example/" }',
+    ".oauth.client_metadata_url",
+  ],
   ['url = "https://a.example"\noauth = { scopes = [""] }', ".oauth.scopes[0]"],
-  ['enabled = false\ncommand = 1', ".command"],
-] as const)("%j is one error that names server and reason", async ([lines, key]) => {
-  const error = await tomlFailure(`[mcp.servers.docs]\n${lines}`);
-  expect(error).toMatchObject({ code: "mcp_invalid", key: `mcp.servers.docs${key}` });
-  expect(error.problem).toMatch(/^MCP server "docs": ./);
-});
+  ["enabled = false\ncommand = 1", ".command"],
+] as const)(
+  "[C-187] [C-188] [C-189] %j is one error that names server and reason",
+  async ([lines, key]) => {
+    const error = await tomlFailure(`[mcp.servers.docs]\n${lines}`);
+    expect(error).toMatchObject({ code: "mcp_invalid", key: `mcp.servers.docs${key}` });
+    expect(error.problem).toMatch(/^MCP server "docs": ./);
+  },
+);
 
 test.for([
   ["é".repeat(64), true],

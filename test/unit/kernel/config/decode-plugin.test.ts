@@ -82,7 +82,7 @@ required = true`);
     ['command = "/a"\nintegrity = "abc"', "invalid_value", "plugins.a.integrity"],
     ['path = "a"\nargs = []', "conflict", "plugins.a.args"],
     ['package = "../evil"', "invalid_value", "plugins.a.package"],
-  ] as const)("%s is refused", async ([lines, code, key]) => {
+  ] as const)("%j is refused", async ([lines, code, key]) => {
     expect(await tomlFailure(`[plugins.a]\n${lines}`)).toMatchObject({ code, key });
   });
 
@@ -111,7 +111,7 @@ required = true`);
   });
 
   test.for(["trust = 'untrusted'", `integrity = '${DIGEST}'`, "grants = []", "required = false"])(
-    "[C-058] %s is refused in a workspace",
+    "[C-243] [C-058] %s is refused in a workspace",
     async (line) => {
       const scenario = await makeScenario({
         workspace: { "config.toml": `[plugins.a]\ncommand = "/a"\n${line}` },
@@ -132,7 +132,7 @@ required = true`);
     });
   });
 
-  test("a workspace entry in place of a trusted one is untrusted, but stays required", async () => {
+  test("[C-238] a workspace entry in place of a trusted one is untrusted, but stays required", async () => {
     const scenario = await makeScenario({
       user: {
         "config.toml": `[plugins.a]\ncommand = "/a"\ntrust = "trusted"\nintegrity = "${DIGEST}"\nrequired = true`,
@@ -208,10 +208,13 @@ describe("first-party entries", () => {
 });
 
 describe("tools", () => {
-  test.for(["cookie", "special"])("[C-062] profile %s of a manifest is accepted", async (profile) => {
-    const { config } = await loadToml(`[tools]\nprofile = "${profile}"`);
-    expect(config.tools.profile).toBe(profile);
-  });
+  test.for(["cookie", "special"])(
+    "[C-248] [C-062] profile %s of a manifest is accepted",
+    async (profile) => {
+      const { config } = await loadToml(`[tools]\nprofile = "${profile}"`);
+      expect(config.tools.profile).toBe(profile);
+    },
+  );
 
   test("[C-062] another profile is refused with the registered ones", async () => {
     expect(await tomlFailure('[tools]\nprofile = "none"')).toMatchObject({
@@ -222,7 +225,9 @@ describe("tools", () => {
   });
 
   test("[C-062] the default profile exists without any manifest", async () => {
-    await expect(loadToml('[tools]\nprofile = "cookie"', { firstParty: [] })).resolves.toBeDefined();
+    await expect(
+      loadToml('[tools]\nprofile = "cookie"', { firstParty: [] }),
+    ).resolves.toBeDefined();
   });
 
   test.for([
@@ -267,13 +272,16 @@ describe("tools", () => {
     ['[plugins.mine]\ncommand = "/m"', "mine", true],
     ['[plugins.mine]\ncommand = "/m"\nenabled = false', "mine", false],
     ['[plugins."builtin.extra"]\nenabled = false', "builtin.extra", false],
-  ] as const)("[C-066] with %j the mapping to %s is accepted: %s", async ([lines, plugin, valid]) => {
-    const toml = `[tools.implementations]\nlook = "${plugin}"\n${lines}`;
-    const outcome = valid ? loadToml(toml).then(() => "ok") : tomlFailure(toml);
-    expect(await outcome).toEqual(
-      valid
-        ? "ok"
-        : expect.objectContaining({ code: "runtime_invalid", key: "tools.implementations.look" }),
-    );
-  });
+  ] as const)(
+    "[C-066] with %j the mapping to %s is accepted: %s",
+    async ([lines, plugin, valid]) => {
+      const toml = `[tools.implementations]\nlook = "${plugin}"\n${lines}`;
+      const outcome = valid ? loadToml(toml).then(() => "ok") : tomlFailure(toml);
+      expect(await outcome).toEqual(
+        valid
+          ? "ok"
+          : expect.objectContaining({ code: "runtime_invalid", key: "tools.implementations.look" }),
+      );
+    },
+  );
 });

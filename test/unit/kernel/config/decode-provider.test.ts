@@ -72,7 +72,7 @@ describe("custom providers", () => {
     ['[providers.offline]\nsource = "models_dev"', "providers.offline"],
     ['[providers."custom."]\nsource = "custom"', 'providers."custom."'],
     ['[providers.ACME]\nsource = "models_dev"', "providers.ACME"],
-  ] as const)("the id and source of %s do not fit", async ([toml, key]) => {
+  ] as const)("[C-129] the id and source of %j do not fit", async ([toml, key]) => {
     expect(await tomlFailure(toml)).toMatchObject({ code: "provider_invalid", key });
   });
 
@@ -90,7 +90,7 @@ describe("custom providers", () => {
     "a.example/v1",
     "https://a.example/ b",
     `https://a.example/${"x".repeat(2048)}`,
-  ])("endpoint %s is refused", async (endpoint) => {
+  ])("[C-134] endpoint %s is refused", async (endpoint) => {
     const toml = customProvider({ provider: adaptor("openai-compatible", endpoint) });
     expect(await tomlFailure(toml)).toMatchObject({
       code: "provider_invalid",
@@ -103,29 +103,63 @@ describe("custom providers", () => {
     ["http://localhost:80/v1", "http://localhost:80/v1"],
     ["http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1"],
     ["http://[::1]:1/v1", "http://[::1]:1/v1"],
-  ] as const)("endpoint %s is taken as %s", async ([endpoint, taken]) => {
+  ] as const)("[C-134] endpoint %s is taken as %s", async ([endpoint, taken]) => {
     const toml = customProvider({ provider: adaptor("openai-compatible", endpoint) });
     expect((await custom(toml)).endpoint).toBe(taken);
   });
 
   test.for([
-    [adaptor("openai-chat"), auth("anthropic-api-key-v1", 'values = { api_key = "k" }'), "auth.method"],
+    [
+      adaptor("openai-chat"),
+      auth("anthropic-api-key-v1", 'values = { api_key = "k" }'),
+      "auth.method",
+    ],
     [adaptor("openai-chat"), auth("magic"), "auth.method"],
     [adaptor("openai-chat"), auth("bearer-api-key-v1"), "auth.values.api_key"],
-    [adaptor("openai-chat"), auth("no-auth-v1", 'values = { api_key = "k" }'), "auth.values.api_key"],
-    [adaptor("openai-chat"), auth("no-auth-v1", 'values = {}\nparameters = { a = "b" }'), "auth.parameters.a"],
-    [adaptor("openai-compatible"), auth("api-key-header-v1", 'values = { api_key = "k" }'), "auth.parameters.header_name"],
-    [adaptor("openai-compatible"), auth("api-key-header-v1", 'values = { api_key = "k" }\nparameters = { header_name = "cookie" }'), "auth.parameters.header_name"],
+    [
+      adaptor("openai-chat"),
+      auth("no-auth-v1", 'values = { api_key = "k" }'),
+      "auth.values.api_key",
+    ],
+    [
+      adaptor("openai-chat"),
+      auth("no-auth-v1", 'values = {}\nparameters = { a = "b" }'),
+      "auth.parameters.a",
+    ],
+    [
+      adaptor("openai-compatible"),
+      auth("api-key-header-v1", 'values = { api_key = "k" }'),
+      "auth.parameters.header_name",
+    ],
+    [
+      adaptor("openai-compatible"),
+      auth(
+        "api-key-header-v1",
+        'values = { api_key = "k" }\nparameters = { header_name = "cookie" }',
+      ),
+      "auth.parameters.header_name",
+    ],
     [adaptor("unheard-of"), auth("no-auth-v1"), "adaptor"],
     [`${adaptor("openai-chat")}\nsetup = { region = "a" }`, auth("no-auth-v1"), "setup.region"],
-    [adaptor("aws-bedrock-converse"), auth("aws-sigv4-credentials-v1", 'values = { access_key_id = "a", secret_access_key = "b" }'), "setup.region"],
-    [`${adaptor("azure-openai-chat")}\nsetup = { api_version = "v1", deployment = "d" }`, auth("azure-api-key-v1", 'values = { api_key = "k" }'), "setup.api_version"],
-  ] as const)("authentication and setup belong to the adaptor: %s %s", async ([provider, lines, key]) => {
-    expect(await tomlFailure(customProvider({ provider, auth: lines }))).toMatchObject({
-      code: "provider_invalid",
-      key: `providers."custom.local".${key}`,
-    });
-  });
+    [
+      adaptor("aws-bedrock-converse"),
+      auth("aws-sigv4-credentials-v1", 'values = { access_key_id = "a", secret_access_key = "b" }'),
+      "setup.region",
+    ],
+    [
+      `${adaptor("azure-openai-chat")}\nsetup = { api_version = "v1", deployment = "d" }`,
+      auth("azure-api-key-v1", 'values = { api_key = "k" }'),
+      "setup.api_version",
+    ],
+  ] as const)(
+    "[C-135] authentication and setup belong to the adaptor: %j %j",
+    async ([provider, lines, key]) => {
+      expect(await tomlFailure(customProvider({ provider, auth: lines }))).toMatchObject({
+        code: "provider_invalid",
+        key: `providers."custom.local".${key}`,
+      });
+    },
+  );
 
   test("adaptors that this build cannot run are decoded", async () => {
     const toml = customProvider({
@@ -150,17 +184,19 @@ describe("custom providers", () => {
     ['"x a"', '"a"'],
     ['"x-é"', '"a"'],
     ["x-a", `"${"a".repeat(8193)}"`],
-  ] as const)("the header %s cannot be set to %s", async ([name, value]) => {
+  ] as const)("[C-136] the header %s cannot be set to %s", async ([name, value]) => {
     const provider = `${adaptor("openai-chat")}\nheaders = { ${name} = ${value} }`;
-    expect((await tomlFailure(customProvider({ provider }))).problem).toContain("invalid_static_headers");
+    expect((await tomlFailure(customProvider({ provider }))).problem).toContain(
+      "invalid_static_headers",
+    );
   });
 
-  test("headers that differ in case only are refused", async () => {
+  test("[C-136] headers that differ in case only are refused", async () => {
     const provider = `${adaptor("openai-chat")}\nheaders = { X-A = "1", x-a = "2" }`;
     expect((await tomlFailure(customProvider({ provider }))).problem).toContain("twice");
   });
 
-  test("anthropic-beta is an option of the Anthropic adaptors, not a header", async () => {
+  test("[C-136] anthropic-beta is an option of the Anthropic adaptors, not a header", async () => {
     const provider = `${adaptor("anthropic")}\nheaders = { anthropic-beta = "a" }`;
     const key = auth("anthropic-api-key-v1", 'values = { api_key = "k" }');
     expect(await tomlFailure(customProvider({ provider, auth: key }))).toMatchObject({
@@ -184,7 +220,9 @@ describe("custom providers", () => {
 
 describe("custom models", () => {
   test("[C-029] a disabled model is checked like an enabled one", async () => {
-    expect((await modelFailure("enabled = false", { input: "[]" })).key).toContain("capabilities.input");
+    expect((await modelFailure("enabled = false", { input: "[]" })).key).toContain(
+      "capabilities.input",
+    );
   });
 
   test.for([
@@ -199,20 +237,20 @@ describe("custom models", () => {
     [{ cancellation: '"remote"' }, "cancellation"],
     [{ input: '["text", "image"]' }, "media.image"],
     [{ media: "{ pdf = { mime_types = ['a/b'], max_bytes = 1, max_count = 1 } }" }, "media.pdf"],
-  ] as const)("capabilities %j are refused", async ([changes, key]) => {
+  ] as const)("[C-137] capabilities %j are refused", async ([changes, key]) => {
     const error = await modelFailure("", changes as Record<string, string>);
     expect(error.key).toBe(`providers."custom.local".models."org/coder:7b".capabilities.${key}`);
   });
 
-  test("every capability has to be said", async () => {
+  test("[C-137] every capability has to be said", async () => {
     const lines = capabilities().replace(/^seed = true\n?/m, "");
     expect(await tomlFailure(customProvider({ capabilities: lines }))).toMatchObject({
       code: "missing_key",
-      line: 9,
+      line: 11,
     });
   });
 
-  test("media limits stand for exactly the inputs that are not text", async () => {
+  test("[C-137] media limits stand for exactly the inputs that are not text", async () => {
     const { capabilities: found } = await model("", {
       input: '["image", "text"]',
       media: "{ image = { mime_types = ['image/png'], max_bytes = 5, max_count = 2 } }",
@@ -251,7 +289,7 @@ describe("custom models", () => {
     ["top_p = 1", { top_p: "false" }],
     ["seed = 1", { seed: "false" }],
     ['tool_choice = "auto"', { tool_calling: "false", parallel_tool_calls: "false" }],
-  ] as const)("the default %s is refused with %j", async ([line, changes]) => {
+  ] as const)("[C-138] the default %s is refused with %j", async ([line, changes]) => {
     const error = await modelFailure(`defaults = { ${line} }`, changes as Record<string, string>);
     expect(error.key).toContain(`defaults.${line.split(" ")[0]}`);
   });
@@ -269,11 +307,11 @@ describe("custom models", () => {
     "options = { store = true }",
     'options = { region = "a" }',
     'options = { beta = ["a"] }',
-  ])("%s is refused for this adaptor", async (line) => {
+  ])("[C-139] %s is refused for this adaptor", async (line) => {
     expect((await modelFailure(line)).key).toContain(".options.");
   });
 
-  test("an adaptor of OpenAI takes organization, project and store", async () => {
+  test("[C-139] an adaptor of OpenAI takes organization, project and store", async () => {
     const toml = customProvider({
       provider: adaptor("openai-responses"),
       auth: auth("bearer-api-key-v1", 'values = { api_key = "k" }'),
@@ -286,7 +324,7 @@ describe("custom models", () => {
     });
   });
 
-  test("store needs authentication", async () => {
+  test("[C-140] store needs authentication", async () => {
     const toml = customProvider({
       provider: adaptor("openai-chat"),
       model: "options = { store = true }",
@@ -315,11 +353,22 @@ default = { operation = "add", display_name = "Usual", model_id = "other", defau
     expect([...variants]).toEqual([
       [
         "default",
-        { operation: "add", displayName: "Usual", wireModelId: "other", defaults: { seed: 1 }, options: {} },
+        {
+          operation: "add",
+          displayName: "Usual",
+          wireModelId: "other",
+          defaults: { seed: 1 },
+          options: {},
+        },
       ],
       [
         "low",
-        { operation: "add", defaults: {}, options: {}, reasoning: { type: "effort", value: "low" } },
+        {
+          operation: "add",
+          defaults: {},
+          options: {},
+          reasoning: { type: "effort", value: "low" },
+        },
       ],
     ]);
   });
@@ -329,9 +378,18 @@ default = { operation = "add", display_name = "Usual", model_id = "other", defau
     ['variants.a = { operation = "replace" }', "variants.a.operation"],
     ['variants.a = { operation = "disable" }', "variants.a.operation"],
     ["variants.a = {}", "variants.a.operation"],
-    ['variants.a = { operation = "add", reasoning = { type = "toggle", enabled = true } }', "variants.a.reasoning.type"],
-    ['variants.a = { operation = "add", reasoning = { type = "effort" } }', "variants.a.reasoning.value"],
-    ['variants.a = { operation = "add", reasoning = { type = "effort", value = "a", enabled = true } }', "variants.a.reasoning.enabled"],
+    [
+      'variants.a = { operation = "add", reasoning = { type = "toggle", enabled = true } }',
+      "variants.a.reasoning.type",
+    ],
+    [
+      'variants.a = { operation = "add", reasoning = { type = "effort" } }',
+      "variants.a.reasoning.value",
+    ],
+    [
+      'variants.a = { operation = "add", reasoning = { type = "effort", value = "a", enabled = true } }',
+      "variants.a.reasoning.enabled",
+    ],
     ['default_variant = "gone"', "default_variant"],
     ['default_variant = "Bad Name"', "default_variant"],
   ] as const)("[C-009] %s is refused", async ([line, key]) => {
@@ -392,14 +450,18 @@ describe("managed providers", () => {
   test.for([
     ['base_url = "https://a.example"', "provider_invalid", "base_url"],
     ['base_url = "http://localhost:1/v1"\napi_key = "k"', "provider_invalid", "base_url"],
-    ['api_key = "k"\nauth_override = { method = "bearer-api-key-v1", values = { api_key = "k" } }', "conflict", "api_key"],
+    [
+      'api_key = "k"\nauth_override = { method = "bearer-api-key-v1", values = { api_key = "k" } }',
+      "conflict",
+      "api_key",
+    ],
     ['auth_override = { method = "bearer-api-key-v1" }', "missing_key", "auth_override.values"],
     ['shape = "completions"', "invalid_value", "shape"],
     ['model_overrides.m = { compaction = "v1" }', "invalid_value", "model_overrides.m.compaction"],
     ["model_overrides.m = { capabilities = {} }", "unknown_key", "model_overrides.m.capabilities"],
     ['setup = { BAD = "x" }', "provider_invalid", "setup.BAD"],
     ['endpoint = "https://a.example"', "unknown_key", "endpoint"],
-  ] as const)("%s is refused", async ([lines, code, key]) => {
+  ] as const)("%j is refused", async ([lines, code, key]) => {
     expect(await failure(lines)).toMatchObject({ code, key: `providers.acme.${key}` });
   });
 

@@ -5,7 +5,7 @@ const settings = async (toml: string) => (await loadToml(toml)).config;
 const keyOf = async (toml: string) => (await tomlFailure(toml)).key;
 
 describe("defaults", () => {
-  test("[C-039] tool output shows 2000 lines and 51200 bytes", async () => {
+  test("[C-241] [C-039] tool output shows 2000 lines and 51200 bytes", async () => {
     expect((await settings("")).toolOutput).toEqual({
       maxLines: 2000,
       maxBytes: 51_200,
@@ -95,7 +95,7 @@ describe("rules", () => {
     ["[budget]\nmax_cost_usd = '0'", "budget.max_cost_usd"],
     ["[budget]\nmax_cost_usd = '-1'", "budget.max_cost_usd"],
     ["[budget]\nmax_wall = '0s'", "budget.max_wall"],
-  ] as const)("%s is out of range", async ([toml, key]) => {
+  ] as const)("%j is out of range", async ([toml, key]) => {
     expect(await tomlFailure(toml)).toMatchObject({ code: "invalid_value", key, line: 2 });
   });
 
@@ -133,9 +133,9 @@ describe("rules", () => {
       key: "context_compaction.buffer_tokens",
       line: 3,
     });
-    expect((await settings("[context_compaction]\nbuffer_tokens = 5")).contextCompaction).toMatchObject(
-      { trigger: { kind: "buffer_tokens", bufferTokens: 5 } },
-    );
+    expect(
+      (await settings("[context_compaction]\nbuffer_tokens = 5")).contextCompaction,
+    ).toMatchObject({ trigger: { kind: "buffer_tokens", bufferTokens: 5 } });
   });
 
   test.for([
@@ -162,14 +162,22 @@ describe("rules", () => {
     expect(delegation.idleEvictionAfterMs).toBe(ms);
   });
 
-  test.for(["1", "1h30m", "1.5h", "-1s", " 1s", "1 s", "1w", "", "104249992d", "9".repeat(40) + "s"])(
-    "[C-046] the duration %j is refused",
-    async (text) => {
-      expect(await keyOf(`[delegation]\nidle_eviction_after = "${text}"`)).toBe(
-        "delegation.idle_eviction_after",
-      );
-    },
-  );
+  test.for([
+    "1",
+    "1h30m",
+    "1.5h",
+    "-1s",
+    " 1s",
+    "1 s",
+    "1w",
+    "",
+    "104249992d",
+    `${"9".repeat(40)}s`,
+  ])("[C-046] the duration %j is refused", async (text) => {
+    expect(await keyOf(`[delegation]\nidle_eviction_after = "${text}"`)).toBe(
+      "delegation.idle_eviction_after",
+    );
+  });
 
   test("[C-048] no, several and unlimited retries are accepted per error class", async () => {
     const toml = "[model_retry]\nstandard_retries = 0\noverload_retries = -1";
@@ -224,12 +232,29 @@ describe("pricing", () => {
   });
 });
 
+test.for([
+  [`p/${"m".repeat(384)}`, true],
+  [`p/${"m".repeat(385)}`, false],
+  [`${"p".repeat(127)}/${"m".repeat(384)}`, true],
+  [`${"p".repeat(128)}/${"m".repeat(384)}`, false],
+  ["p/m", true],
+  ["p/", false],
+  ["/m", false],
+] as const)("[C-006] model key %s: %s", async ([key, valid]) => {
+  const toml = `[pricing.models."${key}"]`;
+  const outcome = valid ? loadToml(toml).then(() => "ok") : tomlFailure(toml);
+  expect(await outcome).toEqual(
+    valid ? "ok" : expect.objectContaining({ problem: "invalid model key" }),
+  );
+});
+
 describe("a workspace can only tighten", () => {
-  test("each budget cap is the smaller one", async () => {
+  test("[C-245] each budget cap is the smaller one", async () => {
     const scenario = await makeScenario({
       user: { "config.toml": "[budget]\nmax_cost_usd = '2'\nmax_tokens = 10\nmax_wall = '1h'" },
       workspace: {
-        "config.toml": "[budget]\nmax_cost_usd = '1.50'\nmax_tokens = 20\nmax_turns = 3\nmax_wall = '2h'",
+        "config.toml":
+          "[budget]\nmax_cost_usd = '1.50'\nmax_tokens = 20\nmax_turns = 3\nmax_wall = '2h'",
       },
     });
     expect((await scenario.load()).config.budget).toEqual({
@@ -244,7 +269,7 @@ describe("a workspace can only tighten", () => {
     ["ask", "allow", "ask"],
     ["ask", "deny", "deny"],
     ["deny", "ask", "deny"],
-  ] as const)("private addresses: %s and %s give %s", async ([user, workspace, result]) => {
+  ] as const)("[C-242] private addresses: %s and %s give %s", async ([user, workspace, result]) => {
     const table = (effect: string) => `[webfetch]\nprivate_addresses = "${effect}"`;
     const scenario = await makeScenario({
       user: { "config.toml": table(user) },

@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
-import type { CustomProviderConfig, ManagedProviderConfig } from "../../../../kernel/src/config/provider-config.ts";
+import type {
+  CustomProviderConfig,
+  ManagedProviderConfig,
+} from "../../../../kernel/src/config/provider-config.ts";
 import { customProvider, loadToml, tomlFailure } from "./scenario.ts";
 
 const env = { HOST: "models.example", KEY: "k$${env:HOST}", _A1: "one", BAD: "a\ufffdb" };
@@ -30,7 +33,11 @@ test.for(["$", "a$b", "${HOST}", "${env:host}", "${env:HOST:-x}", "${env:}", "${
     expect(await outcome).toEqual(
       text === "$${"
         ? "${"
-        : expect.objectContaining({ code: "interpolation", key: "providers.acme.api_key", line: 3 }),
+        : expect.objectContaining({
+            code: "interpolation",
+            key: "providers.acme.api_key",
+            line: 3,
+          }),
     );
   },
 );

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { loadToml, makeScenario, tomlFailure } from "./scenario.ts";
+import { loadToml, makePipe, makeScenario, tomlFailure } from "./scenario.ts";
 
 const plugin = (name: string, command = "/bin/cat") =>
   `[plugins.${name}]\ncommand = "${command}"\n`;
@@ -38,7 +38,9 @@ describe("layers", () => {
 
   test("[C-019] a workspace table replaces the whole user table", async () => {
     const scenario = await makeScenario({
-      user: { "config.toml": "[tool_output]\nmax_lines = 5\nmax_bytes = 6\n[approval]\ntimeout_ms = 7" },
+      user: {
+        "config.toml": "[tool_output]\nmax_lines = 5\nmax_bytes = 6\n[approval]\ntimeout_ms = 7",
+      },
       workspace: { "config.toml": "[tool_output]\nmax_lines = 9" },
     });
     const { config } = await scenario.load();
@@ -123,6 +125,12 @@ describe("files", () => {
     const scenario = await makeScenario();
     await writeFile(scenario.layer, "");
     expect(await scenario.failure()).toMatchObject({ code: "unsafe_path", layer: "workspace" });
+  });
+
+  test("a pipe in place of the file is unsafe and does not block", async () => {
+    const scenario = await makeScenario({ user: { "other.toml": "" } });
+    makePipe(join(scenario.root, "config.toml"));
+    expect(await scenario.failure()).toMatchObject({ code: "unsafe_path", layer: "user" });
   });
 
   test("[C-003] a linked user file is used as found", async () => {

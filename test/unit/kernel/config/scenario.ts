@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -74,6 +75,11 @@ export async function writeFiles(directory: string, files: LayerFiles): Promise<
   }
 }
 
+/** A named pipe: reading one must never wait for its other end. */
+export function makePipe(path: string): void {
+  execFileSync("sh", ["-c", 'mkfifo "$0"', path]);
+}
+
 /** Loads one user `config.toml`. */
 export async function loadToml(
   toml: string | Uint8Array,
@@ -127,7 +133,10 @@ function firstParty(id: string, tools: readonly [name: string, profile?: string[
 /** Two shipped plugins: one the kernel insists on, one with a profile of its own. */
 export const FIRST_PARTY: readonly FirstPartyFacts[] = [
   { ...firstParty("builtin.files", [["look"], ["change"]]), required: true },
-  firstParty("builtin.extra", [["gather", ["special"]], ["look_wide", ["cookie", "special"]]]),
+  firstParty("builtin.extra", [
+    ["gather", ["special"]],
+    ["look_wide", ["cookie", "special"]],
+  ]),
 ];
 
 /** A minimal custom provider whose lines can be replaced or extended. */

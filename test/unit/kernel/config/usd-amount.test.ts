@@ -4,13 +4,18 @@ import { parseUsdAmount } from "../../../../kernel/src/config/usd-amount.ts";
 
 test("[C-051] every amount of whole 10^-12 dollars is exact, however it is written", () => {
   fc.assert(
-    fc.property(fc.bigInt(0n, (1n << 128n) - 1n), fc.integer({ min: -20, max: 20 }), (pico, shift) => {
-      const digits = pico.toString().padStart(13, "0");
-      const plain = `${digits.slice(0, -12)}.${digits.slice(-12)}`;
-      expect(parseUsdAmount(plain)).toBe(pico);
-      expect(parseUsdAmount(`${pico}e${-12}`)).toBe(pico);
-      if (shift > 0) expect(parseUsdAmount(`${pico}${"0".repeat(shift)}E-${12 + shift}`)).toBe(pico);
-    }),
+    fc.property(
+      fc.bigInt(0n, (1n << 128n) - 1n),
+      fc.integer({ min: -20, max: 20 }),
+      (pico, shift) => {
+        const digits = pico.toString().padStart(13, "0");
+        const plain = `${digits.slice(0, -12)}.${digits.slice(-12)}`;
+        expect(parseUsdAmount(plain)).toBe(pico);
+        expect(parseUsdAmount(`${pico}e${-12}`)).toBe(pico);
+        if (shift > 0)
+          expect(parseUsdAmount(`${pico}${"0".repeat(shift)}E-${12 + shift}`)).toBe(pico);
+      },
+    ),
   );
 });
 

@@ -43,7 +43,7 @@ function optionsOf(store: SessionStore) {
   };
 }
 
-test("[S-023] [S-084] a session lives on disk from its first message, and in the next process", async () => {
+test("[S-023] [S-083] [S-084] a session lives on disk from its first message, and in the next process", async () => {
   const store = await openStore();
   const log = EventLog.create(optionsOf(store));
   const run = new RunScript();
@@ -61,6 +61,7 @@ test("[S-023] [S-084] a session lives on disk from its first message, and in the
 
   await log.append([run.interrupted()]);
   await log.close();
+  expect(await elsewhere.acquire(sessionId)).toBeUndefined();
   await store.close();
   const lease = await elsewhere.acquire(sessionId);
   if (lease === undefined) throw new Error("the tree is not free");

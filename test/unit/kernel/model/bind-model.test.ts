@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type ModelServer, startModelServer } from "../../../support/model-server.ts";
+import { type ModelServer, pick, startModelServer } from "../../../support/model-server.ts";
 import {
   ADAPTORS,
   bind,
@@ -68,8 +68,7 @@ describe("[C-147] what each adaptor asks", () => {
     await collect(await bind(at(adaptor)));
     const [sent] = server.requests;
     expect(sent?.path).toBe(path);
-    expect(sent?.body.model).toBe("wire-model");
-    expect(sent?.body.stream).toBe(true);
+    expect(sent?.body).toMatchObject({ model: "wire-model", stream: true });
   });
 
   test("an authored api_path replaces the chat path", async () => {
@@ -94,8 +93,8 @@ describe("[C-147] what each adaptor asks", () => {
     server.enqueue({ text: "ok" });
     await collect(await bind(at("openai-chat")), request({ maxOutputTokens: 100 }));
     const body = server.requests[0]?.body;
-    expect(body.messages[0]).toEqual({ role: "developer", content: "You are a test." });
-    expect(body.max_completion_tokens).toBe(100);
+    expect(pick(body, "messages", 0)).toEqual({ role: "developer", content: "You are a test." });
+    expect(pick(body, "max_completion_tokens")).toBe(100);
   });
 
   test("openai-compatible names it system and forbids parallel calls where they are unsupported", async () => {
@@ -105,8 +104,8 @@ describe("[C-147] what each adaptor asks", () => {
     await collect(bound);
     await collect(bound, request({ tools: [] }));
     const [withTools, without] = server.requests.map((each) => each.body);
-    expect(withTools.messages[0].role).toBe("system");
-    expect(withTools.parallel_tool_calls).toBe(false);
+    expect(pick(withTools, "messages", 0, "role")).toBe("system");
+    expect(pick(withTools, "parallel_tool_calls")).toBe(false);
     expect(without).not.toHaveProperty("parallel_tool_calls");
     expect(without).not.toHaveProperty("tools");
   });
@@ -120,7 +119,7 @@ describe("[C-147] what each adaptor asks", () => {
     await collect(bound, request({ maxOutputTokens: 900 }));
     await collect(bound, request({ maxOutputTokens: 50 }));
     await collect(bound);
-    expect(server.requests.map((each) => each.body.max_tokens)).toEqual([500, 50, 500]);
+    expect(server.requests.map((each) => pick(each.body, "max_tokens"))).toEqual([500, 50, 500]);
     expect(server.requests[0]?.body).toMatchObject({ temperature: 0.5, stop: ["END"] });
   });
 });
@@ -199,7 +198,7 @@ describe("credentials and headers", () => {
   });
 });
 
-describe("[C-156] reasoning per family", () => {
+describe("reasoning per family", () => {
   const withReasoning = (reasoning: object) =>
     customModel({
       variants: new Map([
@@ -231,7 +230,7 @@ describe("[C-156] reasoning per family", () => {
     server.enqueue({ text: "ok" });
     const model = withReasoning({ type: "budget_tokens", value: 3000 });
     await collect(await bind(at("anthropic", { model }), { variant: "v" }));
-    expect(server.requests[0]?.body.max_tokens).toBe(CAPABILITIES.outputTokens);
+    expect(pick(server.requests[0]?.body, "max_tokens")).toBe(CAPABILITIES.outputTokens);
   });
 
   test("beta features travel in Anthropic's header", async () => {

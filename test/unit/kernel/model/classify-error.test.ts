@@ -143,7 +143,7 @@ describe("errors inside a 200", () => {
         kind: "invalid_response",
         retryable: false,
         stage: "response_body",
-        message: expect.stringContaining("check the endpoint"),
+        message: expect.stringContaining("check the endpoint") as string,
       });
     },
   );
@@ -211,7 +211,7 @@ describe("broken connections", () => {
       retryable: true,
       stage: "connect",
       http_status: null,
-      message: expect.stringContaining("ECONNREFUSED"),
+      message: expect.stringContaining("ECONNREFUSED") as string,
     });
   });
 });

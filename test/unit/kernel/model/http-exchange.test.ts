@@ -43,7 +43,7 @@ describe("timeouts", () => {
   test.for(adaptors)("%s: no headers", async (adaptor) => {
     const never = (_: unknown, init?: RequestInit) =>
       new Promise<Response>((_, reject) => {
-        init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+        init?.signal?.addEventListener("abort", () => reject(new Error("aborted")));
       });
     const bound = await bind(customProvider({ adaptor, endpoint: server.baseUrl }), {
       fetch: never,

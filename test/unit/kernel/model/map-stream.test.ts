@@ -300,7 +300,7 @@ describe("how a turn ends", () => {
     const bound = await bind(customProvider({ endpoint: server.baseUrl }));
     expect(await failureOf(bound)).toMatchObject({
       kind: "invalid_response",
-      message: expect.stringContaining("8 MiB"),
+      message: expect.stringContaining("8 MiB") as string,
     });
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { HistoryMessage } from "../../../../kernel/src/model/model-runtime.ts";
-import { type ModelServer, startModelServer } from "../../../support/model-server.ts";
+import { type ModelServer, pick, startModelServer } from "../../../support/model-server.ts";
 import { bind, collect, customModel, customProvider, request, user } from "./provider-fixture.ts";
 
 let server: ModelServer;
@@ -46,9 +46,9 @@ describe("markers", () => {
     "[C-170] [C-171] %s: on the last tool, the system text and the last turn that is no tool result",
     async (adaptor) => {
       const body = await sent(adaptor);
-      expect(body.tools.at(-1).cache_control).toEqual(HOUR);
-      expect(body.system.at(-1).cache_control).toEqual(HOUR);
-      expect(body.messages[1].content.at(-1).cache_control).toEqual(MINUTES);
+      expect(pick(body, "tools", -1, "cache_control")).toEqual(HOUR);
+      expect(pick(body, "system", -1, "cache_control")).toEqual(HOUR);
+      expect(pick(body, "messages", 1, "content", -1, "cache_control")).toEqual(MINUTES);
       expect(JSON.stringify(body).match(/cache_control/g)).toHaveLength(3);
     },
   );
@@ -58,9 +58,12 @@ describe("markers", () => {
     const bound = await bind(customProvider({ adaptor: "anthropic", endpoint: server.baseUrl }));
     await collect(bound, request({ history }));
     await collect(bound, request({ history: [...history, user("next")] }));
-    const { messages } = server.requests[1]?.body ?? {};
+    const messages = pick(server.requests[1]?.body, "messages");
     expect(JSON.stringify(messages).match(/cache_control/g)).toHaveLength(1);
-    expect(messages.at(-1).content.at(-1)).toMatchObject({ text: "next", cache_control: MINUTES });
+    expect(pick(messages, -1, "content", -1)).toMatchObject({
+      text: "next",
+      cache_control: MINUTES,
+    });
   });
 
   test.for(["openai-compatible", "openai-chat", "openai-responses"])(
@@ -73,7 +76,7 @@ describe("markers", () => {
   test("tools that may not be called carry none", async () => {
     const model = customModel({ defaults: { toolChoice: "none" } });
     const body = await sent("anthropic", {}, { model });
-    expect(JSON.stringify(body.tools ?? [])).not.toContain("cache_control");
+    expect(JSON.stringify(pick(body, "tools") ?? [])).not.toContain("cache_control");
   });
 
   test("a policy that is off places none", async () => {

@@ -120,7 +120,7 @@ describe("identity", () => {
       adapter_id: "openai-compatible",
       wire_model_id: "wire-model",
       endpoint_identity: "http://127.0.0.1:1/v1",
-      fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/),
+      fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     });
     expect(JSON.stringify(bound)).not.toContain("secret-key-value");
   });

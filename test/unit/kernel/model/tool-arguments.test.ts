@@ -11,7 +11,8 @@ describe("arguments of a call", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 }), (value) => {
         const text = JSON.stringify(value);
-        expect(parseToolArguments(text)).toEqual({ kind: "object", input: JSON.parse(text) });
+        const input = JSON.parse(text) as unknown;
+        expect(parseToolArguments(text)).toEqual({ kind: "object", input });
         const beginnings = Array.from({ length: text.length - 1 }, (_, n) => text.slice(0, n + 1));
         return beginnings.every((each) => parseToolArguments(each).kind === "cut_off");
       }),

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type {
@@ -33,8 +33,8 @@ export interface OpenedHost {
 
 /** A real plugin host with real processes; everything of it is gone when the test ends. */
 export async function openHost(options: Partial<PluginHostOptions>): Promise<OpenedHost> {
-  const root = await mkdtemp(join(tmpdir(), "cookie-plugin-"));
-  const workspaceRoot = await mkdtemp(join(tmpdir(), "cookie-workspace-"));
+  const root = await tempDirectory();
+  const workspaceRoot = await tempDirectory();
   const logged: string[] = [];
   const hostLogs: ParamsOf<typeof HostLog>[] = [];
   const contexts: CallContext[] = [];
@@ -64,12 +64,15 @@ export async function openHost(options: Partial<PluginHostOptions>): Promise<Ope
     },
     ...options,
   });
-  onTestFinished(async () => {
-    await host.close();
-    await rm(root, { recursive: true, force: true });
-    await rm(workspaceRoot, { recursive: true, force: true });
-  });
+  onTestFinished(() => host.close());
   return { host, root, workspaceRoot, logged, hostLogs, contexts };
+}
+
+/** A directory that is gone when the test ends. */
+export async function tempDirectory(): Promise<string> {
+  const directory = await realpath(await mkdtemp(join(tmpdir(), "cookie-plugin-")));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  return directory;
 }
 
 /** A user-layer entry for a fixture directory. */

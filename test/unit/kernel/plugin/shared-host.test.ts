@@ -1,5 +1,4 @@
-import { cp, mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Manifest } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
@@ -12,6 +11,7 @@ import {
   never,
   type OpenedHost,
   openHost,
+  tempDirectory,
 } from "./open-host.ts";
 
 /** Fixture plugins as if they were shipped, all in one group. */
@@ -19,7 +19,7 @@ async function shipped(
   names: readonly string[],
   change: (manifest: Record<string, unknown>, name: string) => void = () => undefined,
 ): Promise<FirstPartyFacts[]> {
-  const parent = await mkdtemp(join(tmpdir(), "cookie-shipped-"));
+  const parent = await tempDirectory();
   await cp(join(FIXTURES, "wire.mjs"), join(parent, "wire.mjs"));
   await cp(join(FIXTURES, "unloadable.mjs"), join(parent, "unloadable.mjs"));
   return Promise.all(
@@ -117,7 +117,7 @@ describe("a shared host process", () => {
 
   test("the third bad line on a shared pipe ends the host", async () => {
     const { host } = await openHost({ firstParty: await shipped(["chatty"]) });
-    const chat = () => host.call("chatty", callOf("chat", { mode: "noise" }), never());
+    const chat = () => host.call("chatty", callOf("chat", { mode: "too_many" }), never());
     await expect(chat()).rejects.toMatchObject({ code: "plugin_crashed" });
   });
 
@@ -151,6 +151,23 @@ describe("a shared host process", () => {
     await eventually(() => host.status()[0]?.in_flight === 0);
     await host.call("echo", echo("b"), never());
     expect(pids(opened)[1]).toBe(pid);
+  });
+
+  test("[E-062] a shared host that does not answer a ping after a given-up call is ended", async () => {
+    const opened = await openHost({
+      firstParty: await shipped(["crash", "echo"]),
+      limits: { cancelCleanupMs: 20, deafAfterMs: 50, pingTimeoutMs: 200 },
+    });
+    const { host } = opened;
+    await host.call("echo", echo("a"), never());
+    const pid = pids(opened)[1] ?? 0;
+    const call = callOf("crash_now", { how: "block" }, { timeoutMs: 20 });
+    await expect(host.call("crash", call, never())).rejects.toMatchObject({ code: "timeout" });
+    await expect(host.call("echo", echo("b"), never())).rejects.toMatchObject({
+      code: "plugin_crashed",
+      message: expect.stringContaining("ping"),
+    });
+    expect(isAlive(pid)).toBe(false);
   });
 
   test("members with different environments cannot share: the later one fails at load", async () => {

@@ -250,7 +250,7 @@ describe("publication", () => {
 });
 
 describe("ownership", () => {
-  test("[S-082] [S-083] a tree is held once, by a single try, until its lease is released", async () => {
+  test("[S-082] a tree is held once, by a single try, until its lease is released", async () => {
     const [here, there] = [await openStore(), await openStore()];
     const { sessionId, lease } = await publishRoot(here);
     expect(await there.acquire(sessionId)).toBeUndefined();

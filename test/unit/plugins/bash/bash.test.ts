@@ -125,6 +125,13 @@ describe("endings", () => {
     expect(call.deltas).toEqual([{ stream: "stderr", text: "only\n" }]);
   });
 
+  test("[T-074] output can be written by name, as scripts do", async () => {
+    const { stdout, stderr } = await bash.run(
+      "echo a >/dev/stdout; echo b >/dev/stderr; echo c | tee /dev/stderr >/proc/self/fd/1",
+    );
+    expect({ stdout, stderr }).toEqual({ stdout: "a\nc\n", stderr: "b\nc\n" });
+  });
+
   test("calls of one turn run side by side", async () => {
     const first = bash.start("until [ -e meet ]; do sleep 0.02; done; echo met; rm meet");
     const second = bash.start("touch meet; echo here");

@@ -28,7 +28,7 @@ describe("the shell's exit", () => {
     expect(stdout).toMatch(/tick[\s\S]*done\n/);
     expect(result.metadata).toMatchObject({
       status: 0,
-      note: expect.stringMatching(/^\d+ processe?s? still running/),
+      note: expect.stringMatching(/^\d+ process(?:es)? still running/),
     });
     expect(isAlive(pidIn(stdout))).toBe(false);
   });

@@ -1,4 +1,13 @@
-import { mkdir, readdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { useFs } from "./fs-fixture.ts";
@@ -72,7 +81,7 @@ describe("a new file", () => {
 describe("an existing file", () => {
   test("[T-061] keeps its permission bits", async () => {
     const path = await fs.put("run.sh", "old\n");
-    await import("node:fs/promises").then(({ chmod }) => chmod(path, 0o750));
+    await chmod(path, 0o750);
     await write("run.sh", "new\n");
     expect(await modeOf("run.sh")).toBe(0o750);
     expect(await contentOf("run.sh")).toBe("new\n");
@@ -168,6 +177,20 @@ test.for([
       code: "invalid_arguments",
       data: { field },
     });
+  },
+);
+
+// Root may open every folder.
+test.skipIf(process.getuid?.() === 0)(
+  "[T-064] a folder that cannot be synced after publication is a warning, not a failure",
+  async () => {
+    const folder = join(fs.workspace, "unreadable");
+    await mkdir(folder);
+    await chmod(folder, 0o300);
+    const { metadata } = await write("unreadable/x.txt", "x\n");
+    await chmod(folder, 0o700);
+    expect(metadata).toEqual({ bytes: 2, cleanup_warning: expect.stringContaining(folder) });
+    expect(await contentOf("unreadable/x.txt")).toBe("x\n");
   },
 );
 

@@ -113,6 +113,14 @@ describe("reading lines", () => {
     expect(peer.badLines).toHaveLength(1);
   });
 
+  test("[E-011] a long line that comes byte by byte is read", async () => {
+    const peer = openRawPeer();
+    const frames = collectFrames(peer);
+    const bytes = Buffer.from(`{"a":"${"x".repeat(300_000)}"}\n`);
+    await feed(peer, cut(bytes, 1));
+    expect(frames).toEqual([JSON.parse(bytes.toString())]);
+  });
+
   test("[E-002] [B143] a 100 MB line is given up at the cap, long before its end", async () => {
     const peer = openRawPeer();
     const frames = collectFrames(peer);

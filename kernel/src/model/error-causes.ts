@@ -1,0 +1,22 @@
+/** An error and what caused it, outermost first. */
+export function* causesOf(error: unknown): Generator<Error> {
+  let current = error;
+  for (let depth = 0; current instanceof Error && depth < 8; depth += 1) {
+    yield current;
+    current = current.cause;
+  }
+}
+
+/** The first code of the network or TLS among the causes. */
+export function networkCode(error: unknown): string | null {
+  for (const each of causesOf(error)) {
+    if (
+      "code" in each &&
+      typeof each.code === "string" &&
+      /^(?:E(?!RR_)[A-Z_]+|UND_ERR_\w+|CERT_\w+|\w*_CERT\w*)$/.test(each.code)
+    ) {
+      return each.code;
+    }
+  }
+  return null;
+}

@@ -1,0 +1,108 @@
+import type { ToolCallId, ToolProgress } from "@cookie-agent/sdk/protocol";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  ProgressIntake,
+  type ProgressIntakeOptions,
+} from "../../../../kernel/src/plugin/progress-intake.ts";
+import { createId } from "../../../../kernel/src/support/create-id.ts";
+
+const invocation_id = createId<ToolCallId>();
+const delta = (text: string, stream?: string): ToolProgress => ({
+  invocation_id,
+  output: [stream === undefined ? { text } : { stream, text }],
+});
+
+function open(options: Partial<ProgressIntakeOptions> = {}) {
+  const stored: { stream: string | undefined; text: string }[] = [];
+  const acks: number[] = [];
+  const failures: string[] = [];
+  let captured = 0;
+  const intake = new ProgressIntake({
+    output: { mode: "single" },
+    windowBytes: null,
+    ackBytes: 128 * 1024,
+    capture: async ({ output = [] }) => {
+      await Promise.resolve();
+      for (const { stream, text } of output) {
+        captured += Buffer.byteLength(text);
+        stored.push({ stream, text });
+      }
+      return captured;
+    },
+    acknowledge: (bytes) => acks.push(bytes),
+    fail: (error) => failures.push(error.code),
+    ...options,
+  });
+  return { intake, stored, acks, failures };
+}
+
+describe("ProgressIntake", () => {
+  test("[E-100] whatever the timing, each stream is stored whole and in order", async () => {
+    const chunk = fc.record({
+      stream: fc.constantFrom("out", "err"),
+      text: fc.string({ unit: "grapheme" }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(chunk, fc.boolean())), async (chunks) => {
+        const { intake, stored } = open({ output: { mode: "named", streams: ["out", "err"] } });
+        for (const [{ stream, text }, pause] of chunks) {
+          void intake.accept(delta(text, stream));
+          if (pause) await Promise.resolve();
+        }
+        await intake.finish();
+        for (const name of ["out", "err"]) {
+          const expected = chunks.filter(([c]) => c.stream === name).map(([c]) => c.text);
+          const actual = stored.filter(({ stream }) => stream === name).map(({ text }) => text);
+          expect(actual.join("")).toBe(expected.join(""));
+        }
+      }),
+    );
+  });
+
+  test("[E-103] acknowledgements are cumulative and at most 256 KiB apart", async () => {
+    const { intake, acks } = open();
+    for (let sent = 0; sent < 32; sent += 1) await intake.accept(delta("x".repeat(65_536)));
+    await intake.finish();
+    const steps = acks.map((bytes, index) => bytes - (acks[index - 1] ?? 0));
+    expect(Math.max(...steps)).toBeLessThanOrEqual(256 * 1024);
+    expect(acks.at(-1)).toBe(32 * 65_536);
+  });
+
+  test("[E-103] more than the window unacknowledged fails, exactly the window does not", async () => {
+    const blocked = { windowBytes: 1024, capture: () => new Promise<number>(() => {}) };
+    const { intake, failures } = open(blocked);
+    void intake.accept(delta("x".repeat(1024)));
+    expect(failures).toEqual([]);
+    void intake.accept(delta("x"));
+    expect(failures).toEqual(["progress_limit"]);
+  });
+
+  test("[E-102] after a failure nothing more is stored and it is told once", async () => {
+    const { intake, stored, failures } = open();
+    await intake.accept(delta("good"));
+    void intake.accept(delta("bad", "undeclared"));
+    void intake.accept(delta("bad", "undeclared"));
+    void intake.accept(delta("late"));
+    await intake.finish();
+    expect(stored.map(({ text }) => text)).toEqual(["good"]);
+    expect(failures).toEqual(["progress_limit"]);
+    expect(intake.closed).toBe(true);
+  });
+
+  test("[E-100] a tool that cannot stream fails with its first output, messages are fine", async () => {
+    const { intake, failures } = open({ output: null });
+    await intake.accept({ invocation_id, message: "working" });
+    expect(failures).toEqual([]);
+    void intake.accept(delta("x"));
+    expect(failures).toEqual(["progress_limit"]);
+  });
+
+  test("output that waits is merged up to the size of one delta", async () => {
+    const { intake, stored } = open();
+    for (let n = 0; n < 1000; n += 1) void intake.accept(delta("ab"));
+    await intake.finish();
+    expect(stored.length).toBeLessThan(5);
+    expect(stored.map(({ text }) => text).join("")).toBe("ab".repeat(1000));
+  });
+});

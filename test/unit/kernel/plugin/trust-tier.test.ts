@@ -1,0 +1,193 @@
+import type {
+  Manifest,
+  PermissionAction,
+  ToolDeclaration,
+  TrustTier,
+} from "@cookie-agent/sdk/protocol";
+import { describe, expect, test } from "vitest";
+import { applyTier } from "../../../../kernel/src/plugin/trust-tier.ts";
+import { manifestOf } from "./open-host.ts";
+
+const TOOL: ToolDeclaration = {
+  name: "look",
+  description: "Looks.",
+  parameters: { type: "object", properties: { at: { type: "string" } } },
+  permission_name: "look",
+};
+
+function judge(manifest: Partial<Manifest>, tier: TrustTier, grants: readonly string[] = []) {
+  const diagnostics: string[] = [];
+  const claims = applyTier(manifestOf(manifest), {
+    name: "sample",
+    tier,
+    grants: new Set(grants),
+    toolTimeoutMs: 30_000,
+    slotActions: new Map([["bash", new Set<PermissionAction>(["bash"])]]),
+    diagnose: (text) => diagnostics.push(text),
+  });
+  return { ...claims, diagnostics };
+}
+
+const judgeTool = (tool: Partial<ToolDeclaration>, tier: TrustTier, grants: string[] = []) => {
+  const { tools, diagnostics } = judge({ tools: [{ ...TOOL, ...tool }] }, tier, grants);
+  return { tool: tools[0], diagnostics };
+};
+
+describe("defaults", () => {
+  test("absent members get the strict default", () => {
+    expect(judgeTool({}, "untrusted").tool).toMatchObject({
+      concurrency: "exclusive",
+      output: { mode: "single" },
+      truncation: "bounded",
+      timeoutMs: 30_000,
+      prepare: { mode: "static", resources: [{ action: "plugin", none: true }] },
+      displayArgument: null,
+      revalidate: false,
+      retrySafe: false,
+    });
+  });
+
+  test("the short form becomes a one-resource static preparation and the display argument", () => {
+    expect(judgeTool({ primary_resource_param: "at" }, "untrusted").tool).toMatchObject({
+      prepare: { mode: "static", resources: [{ action: "plugin", arg: "at" }] },
+      displayArgument: "at",
+    });
+  });
+});
+
+describe("clamping", () => {
+  const GREEDY = {
+    concurrency: "parallel",
+    result_truncation: "opt_out",
+    timeout_ms: null,
+    retry_safe: true,
+  } as const;
+
+  test.for<[TrustTier, string[], object, number]>([
+    [
+      "first_party",
+      [],
+      { concurrency: "parallel", truncation: "opt_out", timeoutMs: null, retrySafe: true },
+      0,
+    ],
+    [
+      "trusted",
+      [],
+      { concurrency: "parallel", truncation: "bounded", timeoutMs: 30_000, retrySafe: true },
+      2,
+    ],
+    [
+      "trusted",
+      ["result_truncation", "timeout_ms"],
+      { concurrency: "parallel", truncation: "opt_out", timeoutMs: null, retrySafe: true },
+      0,
+    ],
+    [
+      "untrusted",
+      [],
+      { concurrency: "exclusive", truncation: "bounded", timeoutMs: 30_000, retrySafe: false },
+      4,
+    ],
+  ])("[E-114] a tool of tier %s with grants %j", ([tier, grants, expected, count]) => {
+    const { tool, diagnostics } = judgeTool(GREEDY, tier, grants);
+    expect(tool).toMatchObject(expected);
+    expect(diagnostics).toHaveLength(count);
+  });
+
+  test("[E-114] an untrusted timeout is bounded by tool_timeout_ms, a shorter one stands", () => {
+    expect(judgeTool({ timeout_ms: 90_000 }, "untrusted").tool?.timeoutMs).toBe(30_000);
+    expect(judgeTool({ timeout_ms: 5 }, "untrusted").tool?.timeoutMs).toBe(5);
+    expect(judgeTool({ timeout_ms: 90_000 }, "trusted").tool?.timeoutMs).toBe(90_000);
+  });
+
+  test.for<[TrustTier, string[], object]>([
+    [
+      "first_party",
+      [],
+      {
+        inheritEnv: ["HOME"],
+        instructions: "Look first.",
+        kernelConfig: ["tool_output"],
+        services: ["artifacts.read", "skills.read", "goals", "skills.commit"],
+      },
+    ],
+    [
+      "trusted",
+      [],
+      {
+        inheritEnv: [],
+        instructions: "Look first.",
+        kernelConfig: [],
+        services: ["artifacts.read", "skills.read"],
+      },
+    ],
+    [
+      "trusted",
+      ["env.inherit", "kernel_config", "goals"],
+      {
+        inheritEnv: ["HOME"],
+        instructions: "Look first.",
+        kernelConfig: ["tool_output"],
+        services: ["artifacts.read", "skills.read", "goals"],
+      },
+    ],
+    [
+      "untrusted",
+      ["env.inherit"],
+      { inheritEnv: [], instructions: null, kernelConfig: [], services: ["artifacts.read"] },
+    ],
+  ])("[E-114] what a manifest of tier %s with grants %j gets", ([tier, grants, expected]) => {
+    const manifest = {
+      env: { inherit: ["HOME"] },
+      instructions: "Look first.",
+      kernel_config: ["tool_output"],
+      capabilities: {
+        host: ["artifacts.read", "skills.read", "goals", "skills.commit"] as const,
+      },
+    };
+    expect(judge(manifest as unknown as Partial<Manifest>, tier, grants)).toMatchObject(expected);
+  });
+
+  test("[E-114] the whole environment is the first party's alone", () => {
+    const manifest = { env: { inherit: "*" as const } };
+    expect(judge(manifest, "first_party").inheritEnv).toBe("*");
+    expect(judge(manifest, "trusted", ["env.inherit"]).inheritEnv).toEqual([]);
+  });
+});
+
+describe("refusing", () => {
+  test.for<[string, Partial<Manifest>]>([
+    ["name", { name: "builtin.sample" }],
+    ["provides", { provides: ["skills"] }],
+    ["runtime.group", { runtime: { kind: "node", entry: "x.mjs", group: "core" } }],
+  ])("[E-114] %s beyond the tier fails the plugin and is named", ([member, manifest]) => {
+    expect(() => judge(manifest, "trusted")).toThrow(
+      expect.objectContaining({ code: "invalid_declaration", data: { member } }),
+    );
+    expect(() => judge(manifest, "first_party")).not.toThrow();
+  });
+
+  const dynamic = (action: PermissionAction, name = "look") => ({
+    name,
+    prepare: { mode: "dynamic" as const, actions: [action] },
+  });
+  const fixed = (action: PermissionAction, name = "look") => ({
+    name,
+    prepare: { mode: "static" as const, resources: [{ action, arg: "at" }] },
+  });
+
+  test.for<[string, Partial<ToolDeclaration>, TrustTier, string[], boolean]>([
+    ["a foreign action, untrusted", fixed("write"), "untrusted", [], false],
+    ["a foreign action, trusted", fixed("write"), "trusted", [], false],
+    ["a granted action, trusted", dynamic("write"), "trusted", ["write"], true],
+    ["the slot's action, untrusted and static", fixed("bash", "bash"), "untrusted", [], true],
+    ["the slot's action, untrusted and dynamic", dynamic("bash", "bash"), "untrusted", [], false],
+    ["the slot's action, trusted and dynamic", dynamic("bash", "bash"), "trusted", [], true],
+    ["the plugin action, untrusted and dynamic", dynamic("plugin"), "untrusted", [], true],
+    ["any action, first party", dynamic("delegate"), "first_party", [], true],
+  ])("[E-115] %s", ([, tool, tier, grants, accepted]) => {
+    const act = () => judgeTool(tool, tier, grants);
+    if (accepted) expect(act).not.toThrow();
+    else expect(act).toThrow(expect.objectContaining({ code: "invalid_declaration" }));
+  });
+});

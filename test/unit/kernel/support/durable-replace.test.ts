@@ -1,0 +1,30 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { durableReplace } from "../../../../kernel/src/support/durable-replace.ts";
+
+async function makeDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "cookie-replace-"));
+  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+test("[C-001] [C-003] the new bytes are there, in a file for the owner alone", async () => {
+  const directory = await makeDirectory();
+  const path = join(directory, "state.json");
+  await durableReplace(path, Buffer.from("one"));
+  await durableReplace(path, Buffer.from("two"));
+  expect(await readFile(path, "utf8")).toBe("two");
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(await readdir(directory)).toEqual(["state.json"]);
+});
+
+test("[C-001] a failure leaves the old file and no temporary", async () => {
+  const directory = await makeDirectory();
+  const path = join(directory, "taken");
+  await mkdir(path);
+  await writeFile(join(path, "inside"), "");
+  await expect(durableReplace(path, Buffer.from("x"))).rejects.toThrow();
+  expect(await readdir(directory)).toEqual(["taken"]);
+});

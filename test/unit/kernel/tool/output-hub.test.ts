@@ -1,0 +1,108 @@
+import type { SessionId, ToolCallId } from "@cookie-agent/sdk/protocol";
+import { describe, expect, test } from "vitest";
+import { createId } from "../../../../kernel/src/support/create-id.ts";
+import { OutputHub } from "../../../../kernel/src/tool/output-hub.ts";
+import type { OutputNotice } from "../../../../kernel/src/tool/output-notice.ts";
+import type { OutputSubscription } from "../../../../kernel/src/tool/output-subscription.ts";
+import { SESSION } from "./dispatch-fixture.ts";
+
+const OTHER: SessionId = createId<SessionId>();
+
+function begin(hub: OutputHub, streams: string[] = ["stdout"], sessionId = SESSION) {
+  const toolCallId = createId<ToolCallId>();
+  return { toolCallId, feed: hub.begin({ sessionId, toolCallId, streams }) };
+}
+
+async function take(subscription: OutputSubscription, count: number): Promise<OutputNotice[]> {
+  const notices: OutputNotice[] = [];
+  for await (const notice of subscription) {
+    notices.push(notice);
+    if (notices.length === count) break;
+  }
+  return notices;
+}
+
+function textOf(notices: readonly OutputNotice[]): string {
+  return notices
+    .flatMap((notice) =>
+      notice.kind === "snapshot" ? notice.chunks : notice.kind === "delta" ? [notice] : [],
+    )
+    .map(({ data }) => Buffer.from(data).toString())
+    .join("");
+}
+
+describe("live output", () => {
+  test("[S-064] a subscriber gets a snapshot, then deltas, without loss between", async () => {
+    const hub = new OutputHub();
+    const { toolCallId, feed } = begin(hub);
+    feed.write("stdout", "é1");
+    const subscription = hub.subscribe(SESSION);
+    feed.write("stdout", "2");
+    const notices = await take(subscription, 2);
+    expect(notices).toMatchObject([
+      { kind: "snapshot", toolCallId, stream: "stdout", startOffset: 0, endOffset: 3 },
+      { kind: "delta", byteOffset: 3 },
+    ]);
+    expect(textOf(notices)).toBe("é12");
+  });
+
+  test("[S-064] a call that begins later begins with a snapshot, of its own session only", async () => {
+    const hub = new OutputHub();
+    const subscription = hub.subscribe(SESSION);
+    begin(hub, ["stdout"], OTHER).feed.write("stdout", "not ours");
+    const { toolCallId, feed } = begin(hub, []);
+    feed.write(null, "ours");
+    expect(await take(subscription, 2)).toMatchObject([
+      { kind: "snapshot", toolCallId, stream: "output", chunks: [] },
+      { kind: "delta", toolCallId, stream: "output" },
+    ]);
+    expect(hub.active(SESSION)).toEqual([{ toolCallId, streams: ["output"] }]);
+  });
+
+  test("[S-064] only the last 64 KiB of a stream are kept, and a gap says so", () => {
+    const hub = new OutputHub();
+    const { toolCallId, feed } = begin(hub);
+    for (let i = 0; i < 300; i += 1) feed.write("stdout", String(i % 10).repeat(1000));
+    const [gap, snapshot] = hub.snapshot(toolCallId);
+    expect(gap).toMatchObject({ kind: "gap", nextOffset: 300_000 - 65_536 });
+    expect(snapshot).toMatchObject({ startOffset: 300_000 - 65_536, endOffset: 300_000 });
+    const whole = Array.from({ length: 300 }, (_, i) => String(i % 10).repeat(1000)).join("");
+    expect(textOf(hub.snapshot(toolCallId))).toBe(whole.slice(-65_536));
+  });
+
+  test("[S-064] a slow reader loses deltas of a stream and is told where it goes on", async () => {
+    const hub = new OutputHub();
+    const { feed } = begin(hub);
+    const subscription = hub.subscribe(SESSION);
+    for (let i = 0; i < 300; i += 1) feed.write("stdout", "x");
+    const before = await firstNotices(subscription, 256, () => feed.write("stdout", "y"));
+    expect(before.at(254)).toMatchObject({ kind: "delta", byteOffset: 253 });
+    expect(before.at(255)).toEqual(expect.objectContaining({ kind: "gap", nextOffset: 300 }));
+  });
+
+  test("[S-064] the last 128 finished calls stay readable", () => {
+    const hub = new OutputHub();
+    const calls = Array.from({ length: 129 }, () => begin(hub));
+    for (const { feed } of calls) feed.end();
+    const kept = calls.filter(({ toolCallId }) => hub.snapshot(toolCallId).length > 0);
+    expect(kept.map(({ toolCallId }) => toolCallId)).toEqual(
+      calls.slice(1).map(({ toolCallId }) => toolCallId),
+    );
+    expect(hub.active(SESSION)).toEqual([]);
+  });
+});
+
+/** Reads so many notices, doing something once the queue begins to empty. */
+async function firstNotices(
+  subscription: OutputSubscription,
+  count: number,
+  onFirst: () => void,
+): Promise<OutputNotice[]> {
+  const notices: OutputNotice[] = [];
+  for await (const notice of subscription) {
+    notices.push(notice);
+    if (notices.length === 200) onFirst();
+    if (notices.length === count) break;
+  }
+  return notices;
+}

@@ -1,0 +1,176 @@
+import type { ToolDeclaration } from "@cookie-agent/sdk/protocol";
+import { describe, expect, test } from "vitest";
+import { buildSlotTable } from "../../../../kernel/src/tool/tool-slots.ts";
+import { declareTool, NO_SELECTION, pluginFacts, stringSchema } from "./dispatch-fixture.ts";
+
+const READ = declareTool({
+  name: "read",
+  parameters: stringSchema("path"),
+  prepare: { mode: "static", resources: [{ action: "read", arg: "path", as: "path" }] },
+});
+const FIRST_PARTY = pluginFacts("builtin.fs", [READ]);
+const bindTo = (tool: string, plugin: string) => ({
+  ...NO_SELECTION,
+  implementations: new Map([[tool, plugin]]),
+});
+
+function thirdParty(name: string, ...tools: ToolDeclaration[]) {
+  return pluginFacts(name, tools, { tier: "untrusted", source: "user" });
+}
+
+function freeze(
+  rules: { action: "read" | "plugin"; resource: string; effect: "allow" | "deny" }[],
+) {
+  const plugins = [
+    FIRST_PARTY,
+    thirdParty("other", declareTool({ name: "zeta" }), declareTool({ name: "alpha" })),
+  ];
+  const policy = { documentRules: rules, overlayRules: [], workspaceRoot: "/" };
+  return buildSlotTable({ plugins, tools: NO_SELECTION }).freeze({ policy, toolCalling: true });
+}
+
+describe("who serves a tool name", () => {
+  test("[T-004] [E-071] a first-party declaration wins, between plugins the later one", () => {
+    const table = buildSlotTable({
+      plugins: [
+        FIRST_PARTY,
+        thirdParty("early", declareTool({ name: "search" }), READ),
+        thirdParty("late", declareTool({ name: "search" })),
+      ],
+      tools: NO_SELECTION,
+    });
+    expect(table.entries().map(({ name, plugin, shadowed }) => [name, plugin, shadowed])).toEqual([
+      ["read", "builtin.fs", ["early"]],
+      ["search", "late", ["early"]],
+    ]);
+    expect(table.diagnostics).toEqual([
+      "read of plugin early is shadowed by plugin builtin.fs",
+      "search of plugin early is shadowed by plugin late",
+    ]);
+  });
+
+  test("[T-004] [E-072] a binding swaps the implementation and grants no tier", () => {
+    const swap = { ...READ, description: "another read" };
+    const [entry] = buildSlotTable({
+      plugins: [FIRST_PARTY, thirdParty("fastread", swap)],
+      tools: bindTo("read", "fastread"),
+    }).entries();
+    expect(entry).toMatchObject({
+      plugin: "fastread",
+      tier: "untrusted",
+      shadowed: ["builtin.fs"],
+    });
+  });
+
+  test("[E-073] the slot's label rule stays when the replacement declares another", () => {
+    const sly = declareTool({
+      name: "read",
+      parameters: stringSchema("path"),
+      prepare: { mode: "static", resources: [{ action: "read", const: "README.md" }] },
+    });
+    const [entry] = buildSlotTable({
+      plugins: [FIRST_PARTY, thirdParty("sly", sly)],
+      tools: bindTo("read", "sly"),
+    }).entries();
+    expect(entry?.tool.prepare).toEqual(READ.prepare);
+  });
+
+  test.for([
+    [
+      "uses another action",
+      declareTool({
+        name: "read",
+        parameters: stringSchema("path"),
+        prepare: { mode: "static", resources: [{ action: "write", arg: "path" }] },
+      }),
+    ],
+    ["drops a required argument", { ...READ, parameters: { type: "object", properties: {} } }],
+    ["requires one more argument", { ...READ, parameters: stringSchema("path", "mode") }],
+    [
+      "prepares itself without being trusted",
+      { ...READ, prepare: { mode: "dynamic" as const, actions: ["read" as const] } },
+    ],
+    ["does not declare the tool", declareTool({ name: "unrelated" })],
+  ] as const)("[E-073] a replacement that %s leaves the tool unavailable", ([, declaration]) => {
+    const table = buildSlotTable({
+      plugins: [FIRST_PARTY, thirdParty("bad", declaration)],
+      tools: bindTo("read", "bad"),
+    });
+    expect(table.entries().map(({ name }) => name)).not.toContain("read");
+    expect(table.diagnostics).toEqual([expect.stringContaining("it is unavailable")]);
+  });
+
+  test("[E-201] [S-245] tools exist in the profiles that their manifests name", () => {
+    const plugins = [
+      pluginFacts("builtin.a", [
+        declareTool({ name: "here" }),
+        declareTool({ name: "there", profile: ["cognitio"] }),
+        declareTool({ name: "both", profile: ["cookie", "cognitio"] }),
+      ]),
+      thirdParty("other", declareTool({ name: "anywhere" }), declareTool({ name: "here" })),
+    ];
+    const bound = (profile: string) =>
+      buildSlotTable({ plugins, tools: { ...NO_SELECTION, profile } })
+        .entries()
+        .map(({ name, plugin }) => `${plugin} ${name}`);
+    expect(bound("cookie")).toEqual(["other anywhere", "builtin.a both", "builtin.a here"]);
+    expect(bound("cognitio")).toEqual([
+      "other anywhere",
+      "builtin.a both",
+      "other here",
+      "builtin.a there",
+    ]);
+  });
+
+  test.for([
+    [{ include: ["a*"], exclude: [] }, ["ab", "ac"]],
+    [{ include: [], exclude: ["a*"] }, ["b"]],
+    [{ include: ["a*"], exclude: ["ac"] }, ["ab"]],
+  ] as const)("selection %j leaves %j", ([selection, names]) => {
+    const plugins = [thirdParty("p", ...["ab", "ac", "b"].map((name) => declareTool({ name })))];
+    const table = buildSlotTable({ plugins, tools: { ...NO_SELECTION, ...selection } });
+    expect(table.entries().map(({ name }) => name)).toEqual(names);
+  });
+});
+
+describe("the tools of a run", () => {
+  test("[T-007] definitions are sorted by name", () => {
+    const set = freeze([
+      { action: "plugin", resource: "*", effect: "allow" },
+      { action: "read", resource: "*", effect: "allow" },
+    ]);
+    expect(set.specs.map(({ name }) => name)).toEqual(["alpha", "read", "zeta"]);
+  });
+
+  test("[T-005] [E-076] a tool shows only with an allow or ask rule that can reach it", () => {
+    expect(
+      freeze([{ action: "plugin", resource: "alpha *", effect: "allow" }]).specs,
+    ).toMatchObject([{ name: "alpha" }]);
+    expect(freeze([{ action: "read", resource: "*", effect: "deny" }]).specs).toEqual([]);
+    expect(
+      freeze([
+        { action: "plugin", resource: "*", effect: "deny" },
+        { action: "plugin", resource: "zeta", effect: "allow" },
+      ]).specs,
+    ).toMatchObject([{ name: "zeta" }]);
+    expect(freeze([]).specs).toEqual([]);
+  });
+
+  test("[T-009] a schema that says nothing of further arguments is closed for model and check alike", () => {
+    const set = freeze([{ action: "plugin", resource: "*", effect: "allow" }]);
+    expect(set.get("alpha")?.spec.parameters["additionalProperties"]).toBe(false);
+    expect(set.specs[0]?.parameters).toBe(set.get("alpha")?.spec.parameters);
+  });
+
+  test("a model without tool calling gets none, and names stay known", () => {
+    const table = buildSlotTable({ plugins: [FIRST_PARTY], tools: NO_SELECTION });
+    const policy = {
+      documentRules: [{ action: "read", resource: "*", effect: "allow" } as const],
+      overlayRules: [],
+      workspaceRoot: "/",
+    };
+    const set = table.freeze({ policy, toolCalling: false });
+    expect([set.specs, set.get("read"), set.isKnown("read")]).toEqual([[], undefined, true]);
+    expect(table.freeze({ policy, toolCalling: true }).pluginOf("read")).toBe("builtin.fs");
+  });
+});
