@@ -117,6 +117,6 @@ module.exports = {
     exclude: { path: "/dist/" },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
-    enhancedResolveOptions: { conditionNames: ["source", "import", "node", "default"], exportsFields: ["exports"] },
+    enhancedResolveOptions: { conditionNames: ["@cookie-agent/source", "import", "node", "default"], exportsFields: ["exports"] },
   },
 };

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-const source = { conditions: ["source"] };
+const source = { conditions: ["@cookie-agent/source"] };
 const unit = { resolve: source, ssr: { resolve: source } };
 
 export default defineConfig({

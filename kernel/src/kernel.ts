@@ -50,6 +50,9 @@ export interface Kernel {
   close(): Promise<void>;
 }
 
+/** What crashed writers left behind is looked for once the start is over. */
+const SWEEP_DELAY_MS = 5000;
+
 /** Builds the rooms bottom-up and hands out the clients' door; starts no plugin process by itself. */
 export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
   const logger = options.logger ?? silentLogger;
@@ -67,6 +70,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
   const store = await openLocalSessionStore({
     sessionsDir: join(options.dataDir ?? root, "sessions"),
     cwd: workspaceRoot,
+    rebuildMetadata: (location) => sessions.rebuildMetadata(location),
   });
   const artifacts = createLocalArtifactStore({ storeDir: store.directory });
   const plugins = await PluginHost.open({
@@ -98,6 +102,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
   const models = createModelRuntime({
     providers: config.providers,
     pricing: config.pricing,
+    promptCaching: config.promptCaching,
     engineVersion: options.engineVersion,
   });
   const facts: AdmissionFacts = {
@@ -115,7 +120,10 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     store,
     headless: options.headless,
     logger,
-    ready: () => plugins.ready(),
+    ready: async () => {
+      await plugins.ready();
+      await plugins.activateSession();
+    },
     contextDocuments: () =>
       config.context.agentsMd
         ? readContextDocuments({ root, workspaceRoot, maxBytes: config.context.agentsMdMaxBytes })
@@ -129,6 +137,13 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
       limits: config.toolOutput,
     },
   });
+
+  const sweep = setTimeout(() => {
+    artifacts.sweepTemporaries().catch((error: unknown) => {
+      logger.log("warn", "old temporary files could not be removed", { error: String(error) });
+    });
+  }, SWEEP_DELAY_MS);
+  sweep.unref();
 
   const clients = new Set<ClientConnection>();
   const services = {
@@ -152,6 +167,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
       return near;
     },
     close() {
+      clearTimeout(sweep);
       closing ??= closeAll([
         () => sessions.close(),
         () => plugins.close(),

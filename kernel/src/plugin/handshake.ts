@@ -16,7 +16,8 @@ import type { Connection } from "@cookie-agent/sdk/rpc";
 import { canonicalJson } from "../support/canonical-json.ts";
 import { checkDeclarations } from "./check-declaration.ts";
 import { SERVED_GRANTS } from "./host-services.ts";
-import type { LoadedPlugin, TierClaims } from "./loaded-plugin.ts";
+import type { LoadedPlugin } from "./loaded-plugin.ts";
+import type { TierClaims } from "./tier-claims.ts";
 import { grantServices, resolveTools } from "./trust-tier.ts";
 
 export interface HandshakeFacts {

@@ -12,7 +12,8 @@ import type { PluginEntry } from "../config/config.ts";
 import type { FirstPartyFacts } from "../config/load-config.ts";
 import { canonicalJson } from "../support/canonical-json.ts";
 import { checkConfig, checkProtocol, parseManifest, readManifestFile } from "./load-manifest.ts";
-import { type LaunchPlan, type LoadedPlugin, NO_CLAIMS, type TierClaims } from "./loaded-plugin.ts";
+import type { LaunchPlan, LoadedPlugin } from "./loaded-plugin.ts";
+import { NO_CLAIMS, type TierClaims } from "./tier-claims.ts";
 import { applyTier, type SlotActions, type TierSubject } from "./trust-tier.ts";
 
 export interface LoadOptions {

@@ -1,13 +1,12 @@
 import type {
   CookieError,
   Digest,
-  HostGrant,
   JsonObject,
   Manifest,
   Revision,
   TrustTier,
 } from "@cookie-agent/sdk/protocol";
-import type { ResolvedTool } from "./plugin-facts.ts";
+import type { TierClaims } from "./tier-claims.ts";
 import type { TierSubject } from "./trust-tier.ts";
 
 /** How a plugin's code gets a process. */
@@ -25,16 +24,6 @@ export type LaunchPlan =
       readonly entry: string;
       readonly sha256: Digest | null;
     };
-
-/** What a plugin declares, reduced to what its tier and the user's grants allow (E-114). */
-export interface TierClaims {
-  readonly tools: readonly ResolvedTool[];
-  readonly instructions: string | null;
-  /** Host services in force. */
-  readonly services: readonly HostGrant[];
-  readonly inheritEnv: "*" | readonly string[];
-  readonly kernelConfig: readonly string[];
-}
 
 /** One plugin as configuration and manifest describe it; no process is involved. */
 export interface LoadedPlugin {
@@ -65,12 +54,3 @@ export interface LoadedPlugin {
   /** Grows while the plugin lives, without repetitions and up to a bound. */
   readonly diagnostics: readonly string[];
 }
-
-/** Nothing claimed: a plugin that failed to load, or one that has not introduced itself yet. */
-export const NO_CLAIMS: TierClaims = {
-  tools: [],
-  instructions: null,
-  services: [],
-  inheritEnv: [],
-  kernelConfig: [],
-};

@@ -26,7 +26,7 @@ import { checkPrepared } from "./check-prepared.ts";
 import { ContextGrants } from "./context-grants.ts";
 import { type HandshakeFacts, shakeHands } from "./handshake.ts";
 import { type CallContext, type HostServices, SERVED_GRANTS } from "./host-services.ts";
-import type { LoadedPlugin, TierClaims } from "./loaded-plugin.ts";
+import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { PluginCall, Prepared, PrepareParams } from "./plugin-call.ts";
 import type { ResolvedTool } from "./plugin-facts.ts";
 import type { PluginLimits } from "./plugin-limits.ts";
@@ -36,6 +36,7 @@ import { ProgressIntake } from "./progress-intake.ts";
 import { RequestSlots } from "./request-slots.ts";
 import { serveHostRequests } from "./serve-host-requests.ts";
 import { StdinFeed } from "./stdin-feed.ts";
+import type { TierClaims } from "./tier-claims.ts";
 
 export interface PluginConnectionOptions {
   readonly plugin: LoadedPlugin;

@@ -3,7 +3,7 @@ import { sleep } from "../support/deadline.ts";
 import { safeText } from "../support/safe-text.ts";
 import { isLasting } from "./handshake.ts";
 import type { HostServices } from "./host-services.ts";
-import { type LoadedPlugin, NO_CLAIMS, type TierClaims } from "./loaded-plugin.ts";
+import type { LoadedPlugin } from "./loaded-plugin.ts";
 import { PluginConnection } from "./plugin-connection.ts";
 import type { PluginDirectories } from "./plugin-directories.ts";
 import type { PluginFacts } from "./plugin-facts.ts";
@@ -11,6 +11,7 @@ import type { PluginLimits } from "./plugin-limits.ts";
 import type { PluginRoute } from "./plugin-route.ts";
 import { RestartPolicy } from "./restart-policy.ts";
 import type { StartLimiter } from "./start-limiter.ts";
+import { NO_CLAIMS, type TierClaims } from "./tier-claims.ts";
 
 export interface SupervisorOptions {
   readonly engineVersion: string;

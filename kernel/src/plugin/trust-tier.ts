@@ -9,8 +9,8 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import { canonicalJson } from "../support/canonical-json.ts";
 import { sha256Hex } from "../support/digest.ts";
-import type { TierClaims } from "./loaded-plugin.ts";
 import type { ResolvedTool } from "./plugin-facts.ts";
+import type { TierClaims } from "./tier-claims.ts";
 
 /** Actions that each tool name has in the shipped manifests; a replacement may use those (E-073). */
 export type SlotActions = ReadonlyMap<string, ReadonlySet<PermissionAction>>;

@@ -11,6 +11,7 @@ import type { BoundModel, ModelRequest } from "../model/model-runtime.ts";
 import { createId } from "../support/create-id.ts";
 import { sleep } from "../support/deadline.ts";
 import { safeText } from "../support/safe-text.ts";
+import type { Speculation } from "../tool/speculation.ts";
 import { withContextDocuments } from "./compose-prompt.ts";
 import { classifyFailure, mayRetry, retryDelayMs } from "./retry-policy.ts";
 import type { RunContext } from "./run-context.ts";
@@ -19,7 +20,13 @@ import type { RunContext } from "./run-context.ts";
 const MAX_CALLS_PER_TURN = 64;
 
 export type TurnOutcome =
-  | { readonly kind: "committed"; readonly turn: ModelTurn; readonly turnSeq: number }
+  | {
+      readonly kind: "committed";
+      readonly turn: ModelTurn;
+      readonly turnSeq: number;
+      /** Owned by whoever dispatches the turn's calls; to be discarded in any case. */
+      readonly speculation: Speculation;
+    }
   | { readonly kind: "failed"; readonly error: RunError }
   | { readonly kind: "cancelled" };
 
@@ -64,10 +71,13 @@ async function attemptOnce(
   const attemptId = createId<AttemptId>();
   position.attempts += 1;
   await context.log.append(openAttempt(context, model, attemptId));
+  const speculation = context.speculate();
   try {
-    const finish = await streamTurn(context, model, attemptId, signal);
-    return await commitTurn(context, model, attemptId, finish);
+    const finish = await streamTurn(context, model, attemptId, speculation, signal);
+    const turnSeq = await commitTurn(context, model, attemptId, finish);
+    return { kind: "committed", turn: finish.turn, turnSeq, speculation };
   } catch (error) {
+    speculation.discard();
     if (!(error instanceof ModelError) && !signal.aborted) throw error;
     const failure = error instanceof ModelError && !signal.aborted ? error.summary : null;
     await context.log.append([
@@ -110,6 +120,7 @@ async function streamTurn(
   context: RunContext,
   model: BoundModel,
   attemptId: AttemptId,
+  speculation: Speculation,
   signal: AbortSignal,
 ): Promise<{ turn: ModelTurn; warnings: string[] }> {
   for await (const part of model.stream(buildRequest(context, model), signal)) {
@@ -121,9 +132,10 @@ async function streamTurn(
         );
         break;
       case "tool_named":
-        context.warmTool(part.name);
+        speculation.toolNamed(part.name);
         break;
       case "tool_arguments":
+        speculation.argumentsComplete(part.part);
         break;
       case "finish":
         return part;
@@ -151,7 +163,7 @@ async function commitTurn(
   model: BoundModel,
   attemptId: AttemptId,
   { turn, warnings }: { turn: ModelTurn; warnings: string[] },
-): Promise<TurnOutcome> {
+): Promise<number> {
   const calls = turn.content.filter((part) => part.type === "tool_call").length;
   if (calls > MAX_CALLS_PER_TURN) {
     throw new ModelError(
@@ -185,7 +197,7 @@ async function commitTurn(
     }),
   ]);
   context.position.retries = 0;
-  return { kind: "committed", turn, turnSeq };
+  return turnSeq;
 }
 
 /** Moves to the next chain entry, with fresh counters; false when there is none (S-136). */

@@ -1,5 +1,8 @@
 import type { EventPayload, SessionId, StoredEvent } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-log.ts";
+import type { DispatchContext } from "../tool/call-context.ts";
+import type { DispatchStages } from "../tool/dispatch-stages.ts";
+import { Speculation } from "../tool/speculation.ts";
 import type { AdmittedRun } from "./admit-run.ts";
 import type { History } from "./history.ts";
 
@@ -35,10 +38,12 @@ export class RunContext {
   readonly run: AdmittedRun;
   readonly log: RunLog;
   readonly view: RunView;
+  readonly stages: DispatchStages;
+  /** Canonical; also the working directory of calls. */
+  readonly workspaceRoot: string;
   readonly position: ChainPosition = { index: 0, retries: 0, attempts: 0 };
   /** Seq of the newest input that a request has included. */
   appliedThroughSeq = 0;
-  readonly #warm: (plugin: string) => void;
 
   constructor(parts: {
     sessionId: SessionId;
@@ -46,23 +51,39 @@ export class RunContext {
     run: AdmittedRun;
     log: RunLog;
     view: RunView;
-    warm(plugin: string): void;
+    stages: DispatchStages;
+    workspaceRoot: string;
   }) {
     this.sessionId = parts.sessionId;
     this.rootSessionId = parts.rootSessionId;
     this.run = parts.run;
     this.log = parts.log;
     this.view = parts.view;
-    this.#warm = parts.warm;
+    this.stages = parts.stages;
+    this.workspaceRoot = parts.workspaceRoot;
   }
 
   draft(payload: EventPayload): EventDraft {
     return { payload, runId: this.run.runId };
   }
 
-  /** Starts the process behind a tool name that the model has begun to call. */
-  warmTool(name: string): void {
-    const plugin = this.run.toolSet.pluginOf(name);
-    if (plugin !== undefined) this.#warm(plugin);
+  /** On whose behalf the calls of this run are made. */
+  get callContext(): DispatchContext {
+    return {
+      sessionId: this.sessionId,
+      rootSessionId: this.rootSessionId,
+      runId: this.run.runId,
+      cwd: this.workspaceRoot,
+      workspaceRoot: this.workspaceRoot,
+    };
+  }
+
+  /** What can be done for a turn's calls while the turn still streams. */
+  speculate(): Speculation {
+    return new Speculation({
+      toolSet: this.run.toolSet,
+      context: this.callContext,
+      stages: this.stages,
+    });
   }
 }

@@ -6,19 +6,18 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-log.ts";
 import { safeLines } from "../support/safe-text.ts";
-import { type DispatchStages, dispatchTurn, type TurnCall } from "../tool/dispatch-turn.ts";
-import { attemptTurn } from "./attempt-turn.ts";
+import { dispatchTurn, type TurnCall } from "../tool/dispatch-turn.ts";
+import { attemptTurn, type TurnOutcome } from "./attempt-turn.ts";
 import { excerptTitle } from "./propose-title.ts";
 import type { RunContext } from "./run-context.ts";
 
 export interface RunSettings {
-  readonly stages: DispatchStages;
-  readonly cwd: string;
-  readonly workspaceRoot: string;
   /** True while someone can type into a call's standard input. */
   stdinAttended(): boolean;
   readonly title: { readonly maxChars: number; readonly enabled: boolean };
 }
+
+type CommittedOutcome = Extract<TurnOutcome, { kind: "committed" }>;
 
 /** Why a run was asked to stop; recorded with `run_cancelled`. */
 export interface CancelReason {
@@ -42,9 +41,7 @@ export async function runLoop(
     if (outcome.kind === "cancelled") return await cancelled(context, signal);
     if (outcome.kind === "failed") return await failed(context, outcome.error);
     await proposeTitle(context, settings);
-    const calls = toolCalls(outcome.turn);
-    if (calls.length > 0) {
-      await dispatch(context, settings, calls, outcome.turnSeq, signal);
+    if (await dispatch(context, settings, outcome, signal)) {
       if (signal.aborted) return await cancelled(context, signal);
       await promoteInputs(context);
       continue;
@@ -64,28 +61,32 @@ export function describeRunError(error: unknown): RunError {
   };
 }
 
+/** Runs the calls of a committed turn; false when it has none. */
 async function dispatch(
   context: RunContext,
   settings: RunSettings,
-  calls: readonly TurnCall[],
-  modelTurnSeq: number,
+  { turn, turnSeq, speculation }: CommittedOutcome,
   signal: AbortSignal,
-): Promise<void> {
-  await dispatchTurn(
-    {
-      sessionId: context.sessionId,
-      rootSessionId: context.rootSessionId,
-      runId: context.run.runId,
-      modelTurnSeq,
-      calls,
-      toolSet: context.run.toolSet,
-      cwd: settings.cwd,
-      workspaceRoot: settings.workspaceRoot,
-      stdinAttended: settings.stdinAttended(),
-    },
-    settings.stages,
-    signal,
-  );
+): Promise<boolean> {
+  const calls = toolCalls(turn);
+  try {
+    if (calls.length === 0) return false;
+    await dispatchTurn(
+      {
+        ...context.callContext,
+        modelTurnSeq: turnSeq,
+        calls,
+        toolSet: context.run.toolSet,
+        stdinAttended: settings.stdinAttended(),
+        speculation,
+      },
+      context.stages,
+      signal,
+    );
+    return true;
+  } finally {
+    speculation.discard();
+  }
 }
 
 /** Makes what was said meanwhile part of the conversation, oldest first; true when there was any (S-146). */

@@ -197,6 +197,7 @@ export class SessionActor {
     if (plugin === undefined || !(await plugins.stdin(plugin, toolCallId, data, eof))) {
       throw new CookieError("stdin_unavailable", "the call takes no input, or its input has ended");
     }
+    if (!this.#state.openCalls.has(toolCallId)) return;
     await this.#log.append([
       {
         payload: {
@@ -290,19 +291,17 @@ export class SessionActor {
       run,
       log: this.#log,
       view: this.#state,
-      warm: (plugin) => services.stages.plugins.warm(plugin),
+      stages: {
+        ...services.stages,
+        log: this.#log,
+        gate: this.#gate,
+        policy: () => this.#policy(),
+      },
+      workspaceRoot: services.facts.workspaceRoot,
     });
     const work = runLoop(
       context,
       {
-        stages: {
-          ...services.stages,
-          log: this.#log,
-          gate: this.#gate,
-          policy: () => this.#policy(),
-        },
-        cwd: services.facts.workspaceRoot,
-        workspaceRoot: services.facts.workspaceRoot,
         stdinAttended: () => this.#presence.attended,
         title: {
           maxChars: services.facts.config.sessionTitle.maxChars,

@@ -9,7 +9,7 @@ import { EventLog, type EventLogOptions, type LogObserver } from "../event/event
 import { GroupCommit } from "../event/group-commit.ts";
 import { ApprovalGate } from "../permission/approval-gate.ts";
 import { snapshotAgent } from "../run/admit-run.ts";
-import type { SessionLocation, TreeLease } from "../store/session-store.ts";
+import type { SessionLocation, StoredMetadata, TreeLease } from "../store/session-store.ts";
 import { createId } from "../support/create-id.ts";
 import { createHandle } from "./create-handle.ts";
 import { SessionActor } from "./session-actor.ts";
@@ -64,20 +64,22 @@ export class SessionRegistry {
     return [...byId.values()].sort((a, b) => (a.last_activity < b.last_activity ? 1 : -1));
   }
 
-  /** The session for reading; its log is opened without taking the tree lock. */
+  /** The session for reading: ours as it is, another process's as a fresh snapshot, without the tree lock. */
   get(sessionId: SessionId): Promise<SessionActor> {
-    return this.#open.get(sessionId) ?? this.#enter(sessionId, false);
+    return this.#resident(sessionId, false);
   }
 
   /** The session for writing: takes the tree lock and settles what a crash left open (S-085). */
-  async adopt(sessionId: SessionId): Promise<SessionActor> {
-    const resident = await this.#open.get(sessionId);
-    if (resident?.writable) return resident;
-    if (resident !== undefined) {
-      this.#open.delete(sessionId);
-      await resident.close();
-    }
-    return this.#enter(sessionId, true);
+  adopt(sessionId: SessionId): Promise<SessionActor> {
+    return this.#resident(sessionId, true);
+  }
+
+  /** What a log says of its session, for a cache that cannot be read (S-075). */
+  async rebuildMetadata(location: SessionLocation): Promise<StoredMetadata> {
+    const { actor } = await this.#fold(location);
+    const metadata = actor.meta();
+    await actor.close();
+    return metadata;
   }
 
   async access(sessionId: SessionId): Promise<"owned" | "free" | "foreign"> {
@@ -102,11 +104,19 @@ export class SessionRegistry {
     );
   }
 
-  #enter(sessionId: SessionId, writing: boolean): Promise<SessionActor> {
-    const opening = this.#load(sessionId, writing);
-    this.#open.set(sessionId, opening);
-    opening.catch(() => this.#open.delete(sessionId));
-    return opening;
+  async #resident(sessionId: SessionId, writing: boolean): Promise<SessionActor> {
+    const opening = this.#open.get(sessionId);
+    const resident = await opening;
+    if (resident?.writable) return resident;
+    const current = this.#open.get(sessionId);
+    if (current !== opening && current !== undefined) return this.#resident(sessionId, writing);
+    const entering = this.#load(sessionId, writing);
+    this.#open.set(sessionId, entering);
+    entering.catch(() => {
+      if (this.#open.get(sessionId) === entering) this.#open.delete(sessionId);
+    });
+    await resident?.close();
+    return entering;
   }
 
   async #load(sessionId: SessionId, writing: boolean): Promise<SessionActor> {
@@ -119,21 +129,26 @@ export class SessionRegistry {
     }
     const lease = writing ? await this.#lease(location) : undefined;
     try {
-      const { actor, log, observer } = this.#build(sessionId, location.rootId);
-      log.attach(
-        await EventLog.open({
-          ...this.#logOptions(actor),
-          observer,
-          location,
-          ...(lease === undefined ? {} : { lease }),
-        }),
-      );
+      const { actor } = await this.#fold(location, lease);
       if (writing) await actor.settle();
       return actor;
     } catch (error) {
       lease?.release();
       throw error;
     }
+  }
+
+  async #fold(location: SessionLocation, lease?: TreeLease): Promise<BuiltSession> {
+    const built = this.#build(location.sessionId, location.rootId);
+    built.log.attach(
+      await EventLog.open({
+        ...this.#logOptions(built.actor),
+        observer: built.observer,
+        location,
+        ...(lease === undefined ? {} : { lease }),
+      }),
+    );
+    return built;
   }
 
   async #lease(location: SessionLocation): Promise<TreeLease> {

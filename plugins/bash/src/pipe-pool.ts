@@ -40,7 +40,12 @@ export class PipePool {
   async take(): Promise<OutputPipe | undefined> {
     while (this.#ready.length === 0 && !this.#unavailable) await this.fill();
     const path = this.#ready.pop();
-    return path === undefined ? undefined : openPipe(path);
+    if (path === undefined) return undefined;
+    try {
+      return openPipe(path);
+    } catch {
+      return undefined;
+    }
   }
 
   /** Makes the next batch of names ahead of need. Never rejects. */
@@ -75,11 +80,16 @@ export class PipePool {
 function openPipe(path: string): OutputPipe {
   // Our end first and without waiting: opening the child's end would block until there is a reader.
   const ourEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  const childEnd = openSync(path, constants.O_WRONLY);
-  unlinkSync(path);
-  return {
-    childEnd,
-    output: new Socket({ fd: ourEnd, readable: true, writable: false }),
-    release: () => closeSync(childEnd),
-  };
+  try {
+    const childEnd = openSync(path, constants.O_WRONLY);
+    unlinkSync(path);
+    return {
+      childEnd,
+      output: new Socket({ fd: ourEnd, readable: true, writable: false }),
+      release: () => closeSync(childEnd),
+    };
+  } catch (error) {
+    closeSync(ourEnd);
+    throw error;
+  }
 }

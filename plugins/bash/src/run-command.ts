@@ -46,9 +46,8 @@ const LAST_OUTPUT_MS = 1000;
  */
 export async function runCommand(request: CommandRequest): Promise<CommandResult> {
   if (request.signal.aborted) throw cancelled();
-  const { child, stdout, stderr } = await startShell(request);
-  const exit = exitOf(child, request);
-  const group = new ProcessGroup(await startedPid(child, exit), request.marker);
+  const { child, pid, exit, stdout, stderr } = await startShell(request);
+  const group = new ProcessGroup(pid, request.marker);
   request.live.add(group);
   const stopFeeding = feedStdin(child.stdin, request.stdin);
   const pump = new OutputPump({ stdout, stderr }, request.send);
@@ -73,6 +72,8 @@ export async function runCommand(request: CommandRequest): Promise<CommandResult
 
 interface StartedShell {
   readonly child: ChildProcess;
+  readonly pid: number;
+  readonly exit: Promise<Exit>;
   readonly stdout: Readable;
   readonly stderr: Readable;
 }
@@ -87,11 +88,14 @@ async function startShell(request: CommandRequest): Promise<StartedShell> {
       detached: true,
       stdio: [stdin === null ? "ignore" : "pipe", out?.childEnd ?? "pipe", err?.childEnd ?? "pipe"],
     });
-    return { child, stdout: outputOf(out, child.stdout), stderr: outputOf(err, child.stderr) };
+    const exit = exitOf(child, request);
+    const pid = child.pid ?? (await failedStart(exit));
+    const [stdout, stderr] = [outputOf(out, child.stdout), outputOf(err, child.stderr)];
+    return { child, pid, exit, stdout, stderr };
   } catch (error) {
     out?.output.destroy();
     err?.output.destroy();
-    throw startFailed(error, request);
+    throw error instanceof ToolError ? error : startFailed(error, request);
   } finally {
     out?.release();
     err?.release();
@@ -126,10 +130,10 @@ function exitOf(child: ChildProcess, request: CommandRequest): Promise<Exit> {
   return exit;
 }
 
-async function startedPid(child: ChildProcess, exit: Promise<Exit>): Promise<number> {
-  if (child.pid === undefined) await exit;
-  if (child.pid === undefined) throw new ToolError("execution_failed", "the shell did not start");
-  return child.pid;
+/** A shell without a process id: its exit tells why. */
+async function failedStart(exit: Promise<Exit>): Promise<never> {
+  await exit;
+  throw new ToolError("execution_failed", "the shell did not start");
 }
 
 /** The command's own ending, unless the timeout or the cancel comes first. */

@@ -97,36 +97,42 @@ class PageCollector {
   }
 
   push(chunk: Buffer): void {
-    let rest = chunk;
+    let at = 0;
     if (!this.#started) {
       this.#started = true;
-      if (rest.subarray(0, BOM.length).equals(BOM)) rest = rest.subarray(BOM.length);
+      if (chunk.subarray(0, BOM.length).equals(BOM)) at = BOM.length;
     }
-    while (rest.length > 0 && !this.#closed) rest = this.#take(rest);
-    if (rest.length > 0) this.#count(rest);
+    let keepStart: number | undefined;
+    while (at < chunk.length && !this.#closed) {
+      const newline = chunk.indexOf(NEWLINE, at);
+      const end = newline === -1 ? chunk.length : newline + 1;
+      if (this.#line >= this.#request.offset) {
+        keepStart ??= Math.min(at + this.#skipped(), end);
+        this.#closed = this.#keptBytes + end - keepStart > MAX_PAGE_BYTES;
+      }
+      this.#advance((newline === -1 ? end : newline) - at, newline !== -1);
+      at = end;
+    }
+    if (keepStart !== undefined) this.#keep(chunk.subarray(keepStart, at));
+    if (at < chunk.length) this.#count(chunk.subarray(at));
   }
 
-  /** Consumes up to the end of one line. */
-  #take(data: Buffer): Buffer {
-    const newline = data.indexOf(NEWLINE);
-    const end = newline === -1 ? data.length : newline + 1;
-    const { offset, limit } = this.#request;
-    if (this.#line >= offset) {
-      const skip = this.#line === offset ? Math.max(0, this.#keepFrom - this.#lineBytes) : 0;
-      this.#keep(data.subarray(Math.min(skip, end), end));
-    }
-    this.#lineBytes += newline === -1 ? end : newline;
-    if (this.#line === offset) this.#firstLineBytes = this.#lineBytes;
-    if (newline !== -1) {
-      this.#line += 1;
-      this.#lineBytes = 0;
-    }
-    this.#closed = this.#line >= offset + limit || this.#keptBytes > MAX_PAGE_BYTES;
-    return data.subarray(end);
+  /** How many of the next bytes lie before the wanted place in the first line. */
+  #skipped(): number {
+    const inFirstLine = this.#line === this.#request.offset;
+    return inFirstLine ? Math.max(0, this.#keepFrom - this.#lineBytes) : 0;
+  }
+
+  #advance(lineBytes: number, lineEnds: boolean): void {
+    this.#lineBytes += lineBytes;
+    if (this.#line === this.#request.offset) this.#firstLineBytes = this.#lineBytes;
+    if (!lineEnds) return;
+    this.#line += 1;
+    this.#lineBytes = 0;
+    if (this.#line >= this.#request.offset + this.#request.limit) this.#closed = true;
   }
 
   #keep(data: Buffer): void {
-    if (data.length === 0) return;
     this.#kept.push(Buffer.from(data));
     this.#keptBytes += data.length;
   }

@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { startBash, useBash } from "./bash-fixture.ts";
 
@@ -56,7 +57,7 @@ describe("surroundings", () => {
     expect(stdout).toBe("yes\n");
     expect(result.metadata).toMatchObject({
       status: 0,
-      shell: expect.stringMatching(/^\/.*\/bash$/),
+      shell: expect.stringMatching(/^\/.*\/bash$/) as string,
     });
   });
 
@@ -65,7 +66,7 @@ describe("surroundings", () => {
     const { result } = plugin.call("bash", { command: "true" });
     await expect(result).rejects.toMatchObject({
       code: "execution_failed",
-      message: expect.stringContaining('[plugins."builtin.bash".config] shell'),
+      message: expect.stringContaining('[plugins."builtin.bash".config] shell') as string,
     });
     await plugin.close();
   });
@@ -79,7 +80,7 @@ describe("surroundings", () => {
     const plugin = await startBash(bash.workspace, { config: { shell } });
     await expect(plugin.call("bash", { command: "true" }).result).rejects.toMatchObject({
       code: "execution_failed",
-      message: expect.stringContaining(reason),
+      message: expect.stringContaining(reason) as string,
     });
     await plugin.close();
   });
@@ -92,11 +93,22 @@ describe("surroundings", () => {
     });
   });
 
+  test("calls that never started keep no descriptor open", async () => {
+    const descriptors = () => readdirSync(`/proc/${bash.plugin.pid}/fd`).length;
+    await bash.run("true");
+    const before = descriptors();
+    for (let round = 0; round < 20; round += 1) {
+      await bash.start("true", {}, { cwd: "/nowhere/at/all" }).result.catch(() => undefined);
+      await bash.run("true");
+    }
+    expect(descriptors()).toBeLessThanOrEqual(before + 4);
+  });
+
   test("a command too long for the system is execution_failed and says what to do", async () => {
     const call = bash.start(`: ${"x".repeat(1 << 20)}`);
     await expect(call.result).rejects.toMatchObject({
       code: "execution_failed",
-      message: expect.stringContaining("too long"),
+      message: expect.stringContaining("too long") as string,
     });
   });
 });
@@ -108,7 +120,7 @@ describe("endings", () => {
       streamed: true,
       title: "Bash",
       display: "exit status 3",
-      metadata: { status: 3, success: false, shell: expect.any(String) },
+      metadata: { status: 3, success: false, shell: expect.any(String) as string },
     });
     expect({ stdout, stderr }).toEqual({ stdout: "out\n", stderr: "err\n" });
   });

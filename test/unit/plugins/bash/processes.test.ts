@@ -28,7 +28,7 @@ describe("the shell's exit", () => {
     expect(stdout).toMatch(/tick[\s\S]*done\n/);
     expect(result.metadata).toMatchObject({
       status: 0,
-      note: expect.stringMatching(/^\d+ process(?:es)? still running/),
+      note: expect.stringMatching(/^\d+ process(?:es)? still running/) as string,
     });
     expect(isAlive(pidIn(stdout))).toBe(false);
   });
@@ -44,7 +44,11 @@ describe("the shell's exit", () => {
 
   test("a command that leaves nothing has no note", async () => {
     const { result } = await bash.run("sleep 0.05 & wait; echo ok");
-    expect(result.metadata).toEqual({ status: 0, success: true, shell: expect.any(String) });
+    expect(result.metadata).toEqual({
+      status: 0,
+      success: true,
+      shell: expect.any(String) as string,
+    });
   });
 
   test("what was printed just before the exit arrives whole", async () => {
@@ -58,7 +62,7 @@ describe("a timeout", () => {
     const call = bash.start("seq 1 100; (sleep 60; :) ", { timeout: 300 });
     await expect(call.result).rejects.toMatchObject({
       code: "timeout",
-      message: expect.stringContaining("300 ms"),
+      message: expect.stringContaining("300 ms") as string,
     });
     expect(call.output("stdout").trim().split("\n")).toHaveLength(100);
   });

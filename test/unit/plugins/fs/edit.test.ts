@@ -95,7 +95,7 @@ describe("another encoding", () => {
       await expect(prepare("foreign.txt", oldString, newString)).rejects.toMatchObject({
         code: "execution_failed",
         data: { reason: "encoding" },
-        message: expect.stringContaining(name),
+        message: expect.stringContaining(name) as string,
       });
       expect(await readFile(path)).toEqual(bytes);
     },
@@ -116,7 +116,7 @@ describe("own writes and repeats", () => {
     await expect(prepare("many.txt", "x = 1", "x = 2")).rejects.toMatchObject({
       code: "execution_failed",
       data: { reason: "ambiguous", count: 2, lines: [1, 3] },
-      message: expect.stringMatching(/2 times .* lines 1, 3/),
+      message: expect.stringMatching(/2 times .* lines 1, 3/) as string,
     });
     expect(await contentOf("many.txt")).toBe("x = 1\ny\nx = 1\n");
   });

@@ -101,6 +101,12 @@ test("[T-055] several lines over 2 MiB are refused with a limit that fits", asyn
   expect((await page(content, { limit })).nextOffset).toBe(limit);
 });
 
+test("[T-055] a huge limit over many empty lines is refused with a limit that fits", async () => {
+  await expect(page("\n".repeat(2_500_000), { limit: 9_000_000 })).rejects.toMatchObject({
+    code: "resource_limit",
+  });
+});
+
 test("[T-059] bytes that turn strange after the page are refused too", async () => {
   const content = Buffer.concat([Buffer.from("a\n".repeat(100_000)), Buffer.from([0xe9, 0x0a])]);
   await expect(page(content, { limit: 1 })).rejects.toMatchObject({

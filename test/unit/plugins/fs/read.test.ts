@@ -113,7 +113,7 @@ describe("what is no text", () => {
     await fs.put(name, bytes);
     await expect(read({ filePath: name })).rejects.toMatchObject({
       code: "execution_failed",
-      message: expect.stringContaining(kind),
+      message: expect.stringContaining(kind) as string,
     });
   });
 
@@ -121,7 +121,7 @@ describe("what is no text", () => {
     execFileSync("mkfifo", [join(fs.workspace, "pipe")]);
     await expect(read({ filePath: "pipe" })).rejects.toMatchObject({
       code: "unsupported_security",
-      message: expect.stringMatching(/not a regular file: it is a named pipe/),
+      message: expect.stringMatching(/not a regular file: it is a named pipe/) as string,
     });
     await fs.plugin.ping();
   });
@@ -132,7 +132,7 @@ describe("what is no text", () => {
       if (filePath === "endless") await symlink("/dev/zero", join(fs.workspace, filePath));
       await expect(read({ filePath })).rejects.toMatchObject({
         code: "unsupported_security",
-        message: expect.stringContaining("character device"),
+        message: expect.stringContaining("character device") as string,
       });
     },
   );
@@ -220,7 +220,7 @@ describe("names in another Unicode form", () => {
     await fs.put("twins/s\u0307\u0323.txt", "two\n");
     await expect(read({ filePath: "twins/\u1e69.txt" })).rejects.toMatchObject({
       code: "execution_failed",
-      message: expect.stringMatching(/s<U\+0307><U\+0323>.*s<U\+0323><U\+0307>/),
+      message: expect.stringMatching(/s<U\+0307><U\+0323>.*s<U\+0323><U\+0307>/) as string,
     });
   });
 });

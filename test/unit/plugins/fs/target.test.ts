@@ -70,7 +70,7 @@ describe("links", () => {
       const args = tool === "read" ? {} : { content: "" };
       await expect(fs.plugin.prepare(tool, { filePath: name, ...args })).rejects.toMatchObject({
         code: "execution_failed",
-        message: expect.stringContaining(text),
+        message: expect.stringContaining(text) as string,
       });
     }
   });

@@ -73,7 +73,7 @@ describe("a new file", () => {
     await fs.put("plain.txt", "x");
     await expect(write("plain.txt/below", "x")).rejects.toMatchObject({
       code: "execution_failed",
-      message: expect.stringContaining("is not a folder"),
+      message: expect.stringContaining("is not a folder") as string,
     });
   });
 });
@@ -108,7 +108,7 @@ describe("an existing file", () => {
     await expect(write("foreign.txt", "text\n")).rejects.toMatchObject({
       code: "execution_failed",
       data: { reason: "encoding" },
-      message: expect.stringContaining(name),
+      message: expect.stringContaining(name) as string,
     });
     expect(await readFile(path)).toEqual(bytes);
   });
@@ -189,7 +189,10 @@ test.skipIf(process.getuid?.() === 0)(
     await chmod(folder, 0o300);
     const { metadata } = await write("unreadable/x.txt", "x\n");
     await chmod(folder, 0o700);
-    expect(metadata).toEqual({ bytes: 2, cleanup_warning: expect.stringContaining(folder) });
+    expect(metadata).toEqual({
+      bytes: 2,
+      cleanup_warning: expect.stringContaining(folder) as string,
+    });
     expect(await contentOf("unreadable/x.txt")).toBe("x\n");
   },
 );

@@ -1,0 +1,21 @@
+import type { HostGrant } from "@cookie-agent/sdk/protocol";
+import type { ResolvedTool } from "./plugin-facts.ts";
+
+/** What a plugin declares, reduced to what its tier and the user's grants allow (E-114). */
+export interface TierClaims {
+  readonly tools: readonly ResolvedTool[];
+  readonly instructions: string | null;
+  /** Host services in force. */
+  readonly services: readonly HostGrant[];
+  readonly inheritEnv: "*" | readonly string[];
+  readonly kernelConfig: readonly string[];
+}
+
+/** Nothing claimed: a plugin that failed to load, or one that has not introduced itself yet. */
+export const NO_CLAIMS: TierClaims = {
+  tools: [],
+  instructions: null,
+  services: [],
+  inheritEnv: [],
+  kernelConfig: [],
+};
