@@ -1,16 +1,22 @@
-import Doctor from "./commands/doctor.ts";
-import Run from "./commands/run.ts";
-import ListSessions from "./commands/session/list.ts";
-import ShowSession from "./commands/session/show.ts";
-import ListTools from "./commands/tool/list.ts";
-import Trust from "./commands/trust.ts";
+import { Command as OclifCommand } from "@oclif/core";
+import type { Command } from "./command.ts";
+import { loadAllCommands } from "./command-table.ts";
 
-/** Every command by its id; what a command needs it loads when it runs. */
-export const COMMANDS = {
-  doctor: Doctor,
-  run: Run,
-  "session:list": ListSessions,
-  "session:show": ShowSession,
-  "tool:list": ListTools,
-  trust: Trust,
-};
+/** The commands as oclif knows commands: for its help and for the commands that extensions add. */
+export const COMMANDS: Readonly<Record<string, OclifCommand.Class>> = Object.fromEntries(
+  (await loadAllCommands()).map(([id, command]) => [id, asOclifCommand(command)]),
+);
+
+function asOclifCommand(command: Command): OclifCommand.Class {
+  return class extends OclifCommand {
+    static override readonly summary = command.summary;
+    static override readonly description = command.description;
+    static override readonly examples = [...command.examples];
+    static override readonly args = command.args;
+    static override readonly flags = command.flags;
+
+    override run(): Promise<unknown> {
+      return command.execute(this.argv);
+    }
+  };
+}

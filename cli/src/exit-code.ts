@@ -22,3 +22,8 @@ export class ExitError extends Error {
     this.code = code;
   }
 }
+
+/** The command line itself is wrong; the message names the option and what it takes. */
+export function usageError(message: string): ExitError {
+  return new ExitError(ExitCode.usage, "usage", message);
+}

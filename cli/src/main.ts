@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 const argv = process.argv.slice(2);
 const packageFile = new URL("../package.json", import.meta.url);
 
-if (argv.length === 1 && argv[0] === "--version") {
+if (argv[0] === "--version") {
   const { version } = JSON.parse(readFileSync(packageFile, "utf8")) as { version: string };
   process.stdout.write(`${version}\n`);
 } else {

@@ -1,22 +1,31 @@
-/** Flags that stand before the command and take a value would swallow its name; these do. */
-const VALUE_FLAGS = new Set(["--data-dir", "--url", "--token"]);
+export interface NormalizedArgv {
+  /** Words that name a command or the beginning of one. */
+  readonly words: readonly string[];
+  /** Everything else, in order: the command's own arguments. */
+  readonly rest: readonly string[];
+}
 
 /**
- * Moves options that stand before or inside the words of a command behind them, so that
- * `cookie session --json list` means `cookie session list --json` (C 7.1).
- * @param ids Command ids with `:` between their words.
+ * Parts the words of a command from its arguments. Options may stand before or between the words, so that
+ * `cookie session --json list` is `cookie session list --json` (C 7.1).
+ * @param ids Command ids, their words separated by `:`.
+ * @param valueOptions Option spellings that take the next argument as their value.
  */
-export function normalizeArgv(argv: readonly string[], ids: readonly string[]): string[] {
+export function normalizeArgv(
+  argv: readonly string[],
+  ids: readonly string[],
+  valueOptions: ReadonlySet<string>,
+): NormalizedArgv {
   const words: string[] = [];
   const options: string[] = [];
   let index = 0;
   for (; index < argv.length; index += 1) {
     const argument = argv[index] ?? "";
-    if (argument === "--") break;
+    if (argument === "--" || ids.includes(words.join(":"))) break;
     if (argument.startsWith("-") && argument !== "-") {
       options.push(argument);
       const value = argv[index + 1];
-      if (VALUE_FLAGS.has(argument) && value !== undefined) {
+      if (valueOptions.has(argument) && value !== undefined) {
         options.push(value);
         index += 1;
       }
@@ -24,13 +33,8 @@ export function normalizeArgv(argv: readonly string[], ids: readonly string[]): 
     }
     if (!ids.some((id) => isPrefix([...words, argument], id))) break;
     words.push(argument);
-    if (ids.includes(words.join(":")) && !ids.some((id) => id.startsWith(`${words.join(":")}:`))) {
-      index += 1;
-      break;
-    }
   }
-  if (words.length === 0) return [...argv];
-  return [...words, ...options, ...argv.slice(index)];
+  return { words, rest: [...options, ...argv.slice(index)] };
 }
 
 function isPrefix(words: readonly string[], id: string): boolean {

@@ -27,14 +27,14 @@ export class YamlProblem extends DecodeProblem {
   }
 }
 
-type Yaml = typeof import("yaml");
+type Yaml = typeof import("../support/yaml-parser.ts");
 
 /**
  * Parses YAML 1.2 core without anchors, aliases, tags, merge keys, directives and further documents (C-075).
  * Rejects with `YamlProblem`.
  */
 export async function parseStrictYaml(text: string): Promise<YamlDocument> {
-  const yaml = await import("yaml");
+  const yaml = await import("../support/yaml-parser.ts");
   scanTokens(text, yaml);
   const lines = new yaml.LineCounter();
   const document = yaml.parseDocument(text, {

@@ -132,7 +132,7 @@ let validator: Promise<(schema: JsonObject) => string | undefined> | undefined;
 
 /** The validator is heavy, so it is loaded with the first third-party declaration. */
 async function findSchemaProblem(schema: JsonObject): Promise<string | undefined> {
-  validator ??= import("../support/schema-compiler.ts").then(({ Ajv2020 }) => {
+  validator ??= import("../support/json-schema-2020.ts").then(({ Ajv2020 }) => {
     const ajv = new Ajv2020({ strict: false, logger: false });
     return (candidate) => {
       try {

@@ -96,7 +96,7 @@ export function checkProtocol(manifest: Manifest): void {
 /** Checks an entry's `config` table against the plugin's `config_schema`. Throws `invalid_declaration`. */
 export async function checkConfig(manifest: Manifest, config: unknown): Promise<void> {
   if (manifest.config_schema === undefined) return;
-  const { Ajv2020 } = await import("../support/schema-compiler.ts");
+  const { Ajv2020 } = await import("../support/json-schema-2020.ts");
   const { RE2JS } = await import("re2js");
   const linear = Object.assign(
     (pattern: string, flags: string) => {

@@ -71,8 +71,8 @@ async function compile({ name, parameters }: ToolSpec): Promise<ValidateFunction
 
 async function loadCompiler({ $schema: dialect }: JsonObject) {
   return typeof dialect === "string" && /draft-0[67]/.test(dialect)
-    ? (await import("ajv")).Ajv
-    : (await import("ajv/dist/2020.js")).Ajv2020;
+    ? (await import("../support/json-schema-draft-07.ts")).Ajv
+    : (await import("../support/json-schema-2020.ts")).Ajv2020;
 }
 
 async function loadLinearRegExp() {

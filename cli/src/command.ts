@@ -1,0 +1,64 @@
+import { boolean } from "@oclif/core/flags";
+import type { ArgInput, FlagInput } from "@oclif/core/interfaces";
+import { parse } from "@oclif/core/parser";
+import { describeUsageError } from "./describe-usage-error.ts";
+import { ExitCode, usageError } from "./exit-code.ts";
+
+/** A command as its file states it. */
+export interface CommandDeclaration<Flags extends object, Args extends object> {
+  readonly summary: string;
+  readonly description?: string;
+  /** With `<%= config.bin %>` for the name of the program. */
+  readonly examples?: readonly string[];
+  readonly args: ArgInput<Args>;
+  readonly flags: FlagInput<Flags>;
+  /** Resolves with the exit code; success when it says nothing. */
+  run(input: {
+    readonly args: Args;
+    readonly flags: Flags & { json: boolean };
+  }): Promise<ExitCode | undefined>;
+}
+
+/** A command as the command line meets it. */
+export interface Command {
+  readonly summary: string;
+  readonly description: string | undefined;
+  readonly examples: readonly string[];
+  readonly args: ArgInput;
+  readonly flags: FlagInput;
+  /** Parses its own arguments and runs. */
+  execute(argv: readonly string[]): Promise<ExitCode>;
+}
+
+/** Gives a command what all of them have: strict parsing, `--json`, and one kind of usage error (C 7.1). */
+export function defineCommand<Flags extends object, Args extends object>(
+  declaration: CommandDeclaration<Flags, Args>,
+): Command {
+  const { summary, description, examples = [], args } = declaration;
+  const flags = {
+    ...declaration.flags,
+    json: boolean({ description: "print one JSON document", default: false }),
+  };
+  return {
+    summary,
+    description,
+    examples,
+    args,
+    flags,
+    async execute(argv) {
+      const parsed = await parse([...argv], { args, flags }).catch((error: unknown) => {
+        throw describeUsageError(error, flags);
+      });
+      rejectBlankValues(parsed.flags);
+      const input = { args: parsed.args as Args, flags: parsed.flags as Flags & { json: boolean } };
+      return (await declaration.run(input)) ?? ExitCode.success;
+    },
+  };
+}
+
+/** `--model ""` is a mistake in a script, never a wish. A prompt is judged where it is read. */
+function rejectBlankValues(flags: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(flags)) {
+    if (value === "" && name !== "prompt") throw usageError(`--${name} needs a value`);
+  }
+}
