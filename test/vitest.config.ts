@@ -6,7 +6,10 @@ const unit = { resolve: source, ssr: { resolve: source } };
 export default defineConfig({
   test: {
     projects: [
-      { ...unit, test: { name: "unit", include: ["unit/**/*.test.ts"], root: import.meta.dirname } },
+      {
+        ...unit,
+        test: { name: "unit", include: ["unit/**/*.test.ts"], root: import.meta.dirname },
+      },
       {
         test: {
           name: "architecture",

@@ -1,22 +1,24 @@
 import { boolean } from "@oclif/core/flags";
-import type { ArgInput, FlagInput } from "@oclif/core/interfaces";
+import type { ArgInput, FlagInput, InferredArgs, InferredFlags } from "@oclif/core/interfaces";
 import { parse } from "@oclif/core/parser";
 import { describeUsageError } from "./describe-usage-error.ts";
 import { ExitCode, usageError } from "./exit-code.ts";
 
 /** A command as its file states it. */
-export interface CommandDeclaration<Flags extends object, Args extends object> {
+export interface CommandDeclaration<Flags extends FlagInput, Args extends ArgInput> {
   readonly summary: string;
   readonly description?: string;
   /** With `<%= config.bin %>` for the name of the program. */
   readonly examples?: readonly string[];
-  readonly args: ArgInput<Args>;
-  readonly flags: FlagInput<Flags>;
+  readonly args: Args;
+  readonly flags: Flags;
   /** Resolves with the exit code; success when it says nothing. */
-  run(input: {
-    readonly args: Args;
-    readonly flags: Flags & { json: boolean };
-  }): Promise<ExitCode | undefined>;
+  run(input: CommandInput<Flags, Args>): Promise<ExitCode | undefined>;
+}
+
+export interface CommandInput<Flags extends FlagInput, Args extends ArgInput> {
+  readonly args: InferredArgs<Args>;
+  readonly flags: InferredFlags<Flags> & { readonly json: boolean };
 }
 
 /** A command as the command line meets it. */
@@ -31,7 +33,7 @@ export interface Command {
 }
 
 /** Gives a command what all of them have: strict parsing, `--json`, and one kind of usage error (C 7.1). */
-export function defineCommand<Flags extends object, Args extends object>(
+export function defineCommand<Flags extends FlagInput, Args extends ArgInput>(
   declaration: CommandDeclaration<Flags, Args>,
 ): Command {
   const { summary, description, examples = [], args } = declaration;
@@ -50,7 +52,7 @@ export function defineCommand<Flags extends object, Args extends object>(
         throw describeUsageError(error, flags);
       });
       rejectBlankValues(parsed.flags);
-      const input = { args: parsed.args as Args, flags: parsed.flags as Flags & { json: boolean } };
+      const input = { args: parsed.args, flags: parsed.flags } as CommandInput<Flags, Args>;
       return (await declaration.run(input)) ?? ExitCode.success;
     },
   };

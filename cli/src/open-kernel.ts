@@ -1,15 +1,16 @@
 import { homedir } from "node:os";
-import type { Kernel, Logger } from "@cookie-agent/kernel";
+import { isAbsolute } from "node:path";
+import type { Kernel } from "@cookie-agent/kernel";
 import { CookieClient } from "@cookie-agent/sdk/client";
-import { ExitCode, ExitError } from "./exit-code.ts";
+import { CookieError } from "@cookie-agent/sdk/protocol";
 import { firstPartyDirectories, pluginHostEntry } from "./first-party.ts";
 import { packageInfo } from "./package-info.ts";
 
 export interface LocalKernelOptions {
   readonly headless: boolean;
   readonly trustWorkspace?: boolean;
+  /** Absolute. */
   readonly dataDir?: string;
-  readonly logger?: Logger;
 }
 
 export interface LocalKernel {
@@ -22,7 +23,7 @@ export interface LocalKernel {
 export async function openLocalKernel(options: LocalKernelOptions): Promise<LocalKernel> {
   const { openKernel } = await import("@cookie-agent/kernel");
   const kernel = await openKernel({
-    cwd: process.cwd(),
+    cwd: workingDirectory(),
     homeDir: homeDirectory(),
     env: process.env,
     ...(options.dataDir === undefined ? {} : { dataDir: options.dataDir }),
@@ -31,7 +32,6 @@ export async function openLocalKernel(options: LocalKernelOptions): Promise<Loca
     trust: options.trustWorkspace ? "this_process" : "stored",
     headless: options.headless,
     engineVersion: packageInfo().version,
-    ...(options.logger === undefined ? {} : { logger: options.logger }),
   });
   try {
     const client = await CookieClient.connect(kernel.connect());
@@ -49,6 +49,19 @@ export async function openLocalKernel(options: LocalKernelOptions): Promise<Loca
   }
 }
 
+/** A kernel for one command, closed when its work is done. */
+export async function withLocalKernel<T>(
+  options: LocalKernelOptions,
+  work: (local: LocalKernel) => Promise<T>,
+): Promise<T> {
+  const local = await openLocalKernel(options);
+  try {
+    return await work(local);
+  } finally {
+    await local.close();
+  }
+}
+
 /** The user's home; without one there is no place for state (C-005). */
 export function homeDirectory(): string {
   let home = "";
@@ -57,12 +70,19 @@ export function homeDirectory(): string {
   } catch {
     // no account entry and no HOME
   }
-  if (home === "") {
-    throw new ExitError(
-      ExitCode.setup,
-      "io",
-      "there is no home directory; set HOME to the directory that should hold .cookie-agent",
-    );
+  if (isAbsolute(home)) return home;
+  throw new CookieError(
+    "io",
+    "there is no home directory; set HOME to the absolute path of the directory that should hold .cookie-agent",
+  );
+}
+
+export function workingDirectory(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    throw new CookieError("io", "the working directory no longer exists; change to another one", {
+      cause: error,
+    });
   }
-  return home;
 }

@@ -1,3 +1,5 @@
+import { printable } from "./printable.ts";
+
 /** Columns padded to their widest cell, two spaces apart; no trailing white space. */
 export function renderTable(
   header: readonly string[],
@@ -13,9 +15,4 @@ export function renderTable(
         .trimEnd(),
     )
     .join("\n");
-}
-
-/** What a log or a manifest says is not trusted to be free of terminal codes. */
-export function printable(text: string): string {
-  return text.replace(/\p{Cc}/gu, " ");
 }

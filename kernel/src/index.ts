@@ -4,6 +4,7 @@ export {
   inspectContents,
   inspectSetup,
   listTrust,
+  probeFileLock,
   revokeTrust,
   type SetupReport,
   type WorkspaceContents,

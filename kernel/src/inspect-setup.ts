@@ -1,12 +1,13 @@
 import { existsSync } from "node:fs";
-import { realpath } from "node:fs/promises";
-import { join } from "node:path";
-import { isCookieError } from "@cookie-agent/sdk/protocol";
+import { realpath, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { CookieError, isCookieError } from "@cookie-agent/sdk/protocol";
 import { type LoadedConfig, loadConfig } from "./config/load-config.ts";
 import {
   digestWorkspace,
   inspectWorkspace,
   listTrust as readRecords,
+  readTrust,
   revokeTrust as removeTrust,
   grantTrust as storeTrust,
   type TrustedWorkspace,
@@ -14,6 +15,7 @@ import {
 } from "./config/workspace-trust.ts";
 import type { OpenKernelOptions } from "./kernel.ts";
 import { loadFirstParty } from "./plugin/load-manifest.ts";
+import { tryFileLock } from "./support/file-lock.ts";
 
 export interface SetupReport {
   /** `<homeDir>/.cookie-agent`. */
@@ -83,7 +85,7 @@ export interface WorkspaceContents {
 
 /** What a directory's own `.cookie-agent` holds, for the question whether to trust it (C 2.9). */
 export async function inspectContents(directory: string): Promise<WorkspaceContents> {
-  const canonical = await realpath(directory);
+  const canonical = await existingDirectory(directory);
   const layer = join(canonical, ".cookie-agent");
   if (!existsSync(layer)) {
     return { directory: canonical, present: false, digest: null, contents: [] };
@@ -99,16 +101,44 @@ export async function inspectContents(directory: string): Promise<WorkspaceConte
     : { directory: canonical, present: true, digest: null, contents: [found.reason] };
 }
 
+async function existingDirectory(directory: string): Promise<string> {
+  try {
+    return await realpath(directory);
+  } catch (error) {
+    throw new CookieError("io", `the directory ${directory} cannot be found`, { cause: error });
+  }
+}
+
 export function grantTrust(homeDir: string, directory: string, digest: string): Promise<void> {
   return storeTrust({ root: stateRoot(homeDir), directory, digest });
 }
 
+/** Also takes back the trust of a directory that is gone. */
 export async function revokeTrust(homeDir: string, directory: string): Promise<boolean> {
-  return removeTrust({ root: stateRoot(homeDir), directory: await realpath(directory) });
+  const canonical = await realpath(directory).catch(() => resolve(directory));
+  return removeTrust({ root: stateRoot(homeDir), directory: canonical });
 }
 
-export function listTrust(homeDir: string): Promise<TrustedWorkspace[]> {
-  return readRecords(stateRoot(homeDir));
+/** Every trusted directory, and a warning when the store cannot be understood. */
+export async function listTrust(
+  homeDir: string,
+): Promise<{ workspaces: TrustedWorkspace[]; warning: string | undefined }> {
+  const root = stateRoot(homeDir);
+  return { workspaces: await readRecords(root), warning: (await readTrust(root)).warning };
+}
+
+/** Null when a file in this directory can be locked, else why not. */
+export async function probeFileLock(directory: string): Promise<string | null> {
+  const path = join(directory, `.lock-probe-${process.pid}`);
+  try {
+    const lock = await tryFileLock(path);
+    lock?.release();
+    return lock === undefined ? `${directory}: a new file is already locked` : null;
+  } catch (error) {
+    return `${directory}: ${error instanceof Error ? error.message : "unknown"}`;
+  } finally {
+    await rm(path, { force: true }).catch(() => undefined);
+  }
 }
 
 function stateRoot(homeDir: string): string {

@@ -1,70 +1,88 @@
 import { createInterface } from "node:readline/promises";
-import { Args, Flags } from "@oclif/core";
-import { BaseCommand } from "../base-command.ts";
-import { ExitCode, ExitError } from "../exit-code.ts";
-import { homeDirectory } from "../open-kernel.ts";
-import { printable } from "../render-table.ts";
+import { string } from "@oclif/core/args";
+import { boolean } from "@oclif/core/flags";
+import { defineCommand } from "../command.ts";
+import { ExitCode, ExitError, usageError } from "../exit-code.ts";
+import { homeDirectory, workingDirectory } from "../open-kernel.ts";
+import { printable } from "../printable.ts";
+import { print, printError, printJson } from "../standard-streams.ts";
 
-export default class Trust extends BaseCommand {
-  static override summary = "Trust what a directory's own .cookie-agent brings, or take that back.";
-  static override description =
-    "Trust holds for exactly the content found now: any change makes the directory untrusted again. Programs outside .cookie-agent that it names are not covered.";
-  static override args = { dir: Args.string({ description: "directory; default: this one" }) };
-  static override flags = {
-    yes: Flags.boolean({ description: "do not ask", default: false }),
-    list: Flags.boolean({ description: "list what is trusted", default: false }),
-    revoke: Flags.boolean({ description: "take the trust back", default: false }),
-  };
-
-  async run(): Promise<void> {
-    const { args, flags } = await this.parse(Trust);
-    const { inspectContents, grantTrust, listTrust, revokeTrust } = await import(
-      "@cookie-agent/kernel"
-    );
-    const homeDir = homeDirectory();
+export const trust = defineCommand({
+  summary: "Trust what a directory's own .cookie-agent brings, or take that back.",
+  description:
+    "Trust holds for exactly the content found now: any change makes the directory untrusted again. It is no permission: tools still ask. Programs outside .cookie-agent that it names are not covered.",
+  args: { dir: string({ description: "directory; this one by default", ignoreStdin: true }) },
+  flags: {
+    yes: boolean({ description: "do not ask", default: false }),
+    list: boolean({ description: "list what is trusted", default: false }),
+    revoke: boolean({ description: "take the trust back", default: false }),
+  },
+  async run({ args, flags }) {
     if (flags.list) {
-      const records = await listTrust(homeDir);
-      if (flags.json) return this.printJson({ workspaces: records });
-      for (const { directory, trustedAt } of records) this.print(`${trustedAt}  ${directory}`);
-      return;
+      if (args.dir !== undefined || flags.revoke || flags.yes) {
+        throw usageError("--list stands alone: it takes no directory, no --revoke and no --yes");
+      }
+      await listTrusted(flags.json);
+    } else {
+      const directory = args.dir ?? workingDirectory();
+      if (flags.revoke) await revoke(directory, flags.json);
+      else await grant(directory, flags);
     }
-    const directory = args.dir ?? process.cwd();
-    if (flags.revoke) {
-      const removed = await revokeTrust(homeDir, directory);
-      if (flags.json) return this.printJson({ revoked: removed });
-      return this.print(removed ? "trust taken back" : "nothing was trusted here");
-    }
-    const found = await inspectContents(directory);
-    if (!found.present) {
-      if (flags.json) return this.printJson({ trusted: false, present: false });
-      return this.print("there is nothing to trust: the directory has no .cookie-agent");
-    }
-    if (found.digest === null) {
-      const reason = found.contents.join("; ");
-      throw new ExitError(ExitCode.failure, "untrustable", `this cannot be trusted: ${reason}`);
-    }
-    if (!flags.yes) await this.#confirm(found.directory, found.contents);
-    await grantTrust(homeDir, found.directory, found.digest);
-    if (flags.json) this.printJson({ trusted: true, directory: found.directory });
-    else this.print(`trusted: ${found.directory}`);
-  }
+    return undefined;
+  },
+});
 
-  async #confirm(directory: string, contents: readonly string[]): Promise<void> {
-    if (!process.stdin.isTTY || !process.stderr.isTTY) {
-      throw new ExitError(
-        ExitCode.usage,
-        "usage",
-        "there is no terminal to ask on; read the directory, then run `cookie trust --yes`",
-      );
-    }
-    process.stderr.write(`${printable(directory)} brings:\n`);
-    for (const line of contents) process.stderr.write(`  ${printable(line)}\n`);
-    process.stderr.write("Programs outside it that it names are not covered.\n");
-    const terminal = createInterface({ input: process.stdin, output: process.stderr });
-    const answer = await terminal.question("Trust this content? [y/N] ");
-    terminal.close();
-    if (!/^y(?:es)?$/i.test(answer.trim())) {
-      throw new ExitError(ExitCode.failure, "declined", "nothing was trusted");
-    }
+async function listTrusted(json: boolean): Promise<void> {
+  const { listTrust } = await import("@cookie-agent/kernel");
+  const { workspaces, warning } = await listTrust(homeDirectory());
+  if (warning !== undefined) printError(`warning: ${warning}`);
+  if (json) printJson({ workspaces });
+  else for (const { directory, trustedAt } of workspaces) print(printable(`${trustedAt}  ${directory}`));
+}
+
+async function revoke(directory: string, json: boolean): Promise<void> {
+  const { revokeTrust } = await import("@cookie-agent/kernel");
+  const revoked = await revokeTrust(homeDirectory(), directory);
+  if (json) printJson({ revoked });
+  else print(revoked ? "trust taken back" : "nothing was trusted here");
+}
+
+async function grant(
+  directory: string,
+  { json, yes }: { readonly json: boolean; readonly yes: boolean },
+): Promise<void> {
+  const { grantTrust, inspectContents } = await import("@cookie-agent/kernel");
+  const homeDir = homeDirectory();
+  const found = await inspectContents(directory);
+  if (!found.present) {
+    if (json) printJson({ trusted: false, directory: found.directory, present: false });
+    else print("there is nothing to trust: the directory has no .cookie-agent");
+    return;
   }
+  if (found.digest === null) {
+    const reason = found.contents.join("; ");
+    throw new ExitError(ExitCode.failure, "untrustable", `this cannot be trusted: ${reason}`);
+  }
+  if (!yes) await confirm(found.directory, found.contents);
+  await grantTrust(homeDir, found.directory, found.digest);
+  if (json) printJson({ trusted: true, directory: found.directory, present: true });
+  else print(printable(`trusted: ${found.directory}`));
+}
+
+/** The default is no. */
+async function confirm(directory: string, contents: readonly string[]): Promise<void> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw usageError("there is no terminal to ask on; read what it brings, then add --yes");
+  }
+  printError(`${directory} brings:`);
+  for (const line of contents) printError(`  ${line}`);
+  printError("Programs outside it that it names are not covered.");
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await terminal.question("Trust this content? [y/N] ");
+    if (/^y(?:es)?$/i.test(answer.trim())) return;
+  } finally {
+    terminal.close();
+  }
+  throw new ExitError(ExitCode.failure, "declined", "nothing was trusted");
 }

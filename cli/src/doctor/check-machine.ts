@@ -1,4 +1,5 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { type Check, failed, ok, warning } from "./check.ts";
 
@@ -25,6 +26,19 @@ export function checkStateDirectory(root: string): Check {
     return failed("state directory", `${root} cannot be written`, `make ${place} writable for you`);
   }
   return ok("state directory", existsSync(root) ? root : `${root} (made at the first session)`);
+}
+
+/** Sessions are owned through file locks; a file system without them cannot hold state. */
+export async function checkLocks(root: string): Promise<Check> {
+  const { probeFileLock } = await import("@cookie-agent/kernel");
+  const problem = await probeFileLock(existsSync(root) ? root : tmpdir());
+  return problem === null
+    ? ok("file locks", "work")
+    : failed(
+        "file locks",
+        problem,
+        "keep the home directory, or --data-dir, on a local file system; if the native module is missing, reinstall",
+      );
 }
 
 /** A bash for the bash tool: on PATH, or in the places where it usually lies. */

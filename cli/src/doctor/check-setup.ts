@@ -1,6 +1,7 @@
 import type { SetupReport } from "@cookie-agent/kernel";
-import { isCookieError, PluginsStatus, RuntimeSnapshotGet } from "@cookie-agent/sdk/protocol";
+import { PluginsStatus, RuntimeSnapshotGet } from "@cookie-agent/sdk/protocol";
 import { type LocalKernel, openLocalKernel } from "../open-kernel.ts";
+import { describeError } from "../report-error.ts";
 import { type Check, failed, ok, warning } from "./check.ts";
 
 /** What the configuration files say, before anything is opened. */
@@ -20,8 +21,7 @@ export async function checkRuntime(): Promise<Check[]> {
   try {
     local = await openLocalKernel({ headless: true });
   } catch (error) {
-    const message = isCookieError(error) ? error.message : String(error);
-    return [failed("kernel", message, "correct what the message names")];
+    return [failed("kernel", describeError(error).message, "correct what the message names")];
   }
   try {
     const { snapshot } = await local.client.request(RuntimeSnapshotGet, {});

@@ -1,5 +1,5 @@
 import type { PermissionAction } from "@cookie-agent/sdk/protocol";
-import { ExitCode, ExitError } from "../exit-code.ts";
+import { usageError } from "../exit-code.ts";
 
 export interface AllowRule {
   readonly action: PermissionAction;
@@ -31,9 +31,7 @@ function parseOne(value: string): AllowRule {
   if (plugin !== undefined) return { action: "plugin", resource: `${plugin} *` };
   const skill = /^skill:([a-z0-9]+(?:-[a-z0-9]+)*)$/.exec(value)?.[1];
   if (skill !== undefined) return { action: "skill", resource: skill };
-  throw new ExitError(
-    ExitCode.usage,
-    "usage",
+  throw usageError(
     `--allowed-tools does not know "${value}"; it takes ${BARE_ACTIONS.join(", ")}, plugin:<name> and skill:<name>`,
   );
 }

@@ -1,17 +1,19 @@
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import { ExitCode, ExitError } from "../exit-code.ts";
 
 /** Where a run's result goes: stdout, or the file that was named, opened before anything starts. */
 export interface OutputSink {
+  /** True when a person sees it as it is. */
+  readonly isTerminal: boolean;
   write(text: string): void;
   close(): void;
 }
 
+/** @param onClosed Called once when nobody reads stdout any more. */
 export function openOutput(file: string | undefined, onClosed: () => void): OutputSink {
   return file === undefined ? stdoutSink(onClosed) : fileSink(file);
 }
 
-/** A reader that goes away (EPIPE) ends the output, not the process with a stack trace. */
 function stdoutSink(onClosed: () => void): OutputSink {
   let open = true;
   process.stdout.on("error", () => {
@@ -19,6 +21,7 @@ function stdoutSink(onClosed: () => void): OutputSink {
     open = false;
   });
   return {
+    isTerminal: process.stdout.isTTY === true,
     write: (text) => {
       if (open) process.stdout.write(text);
     },
@@ -27,17 +30,26 @@ function stdoutSink(onClosed: () => void): OutputSink {
 }
 
 function fileSink(file: string): OutputSink {
+  const failure = (exitCode: ExitCode, error: unknown): ExitError => {
+    const why = (error as NodeJS.ErrnoException).code ?? "unwritable";
+    const message = `--output-file: ${file} cannot be written (${why})`;
+    return new ExitError(exitCode, "output_file", message, error);
+  };
   let fd: number;
   try {
     fd = openSync(file, "w", 0o666);
   } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code ?? "unwritable";
-    throw new ExitError(
-      ExitCode.setup,
-      "output_file",
-      `the output file ${file} cannot be written (${why})`,
-      error,
-    );
+    throw failure(ExitCode.setup, error);
   }
-  return { write: (text) => void writeSync(fd, text), close: () => closeSync(fd) };
+  return {
+    isTerminal: false,
+    write(text) {
+      try {
+        writeFileSync(fd, text);
+      } catch (error) {
+        throw failure(ExitCode.failure, error);
+      }
+    },
+    close: () => closeSync(fd),
+  };
 }

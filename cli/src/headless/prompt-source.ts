@@ -1,5 +1,5 @@
-import { readFile } from "node:fs/promises";
-import { ExitCode, ExitError } from "../exit-code.ts";
+import { createReadStream } from "node:fs";
+import { ExitCode, ExitError, usageError } from "../exit-code.ts";
 
 /** A prompt from a file or stdin is read up to this many bytes. */
 const MAX_PROMPT_BYTES = 8 * 1024 * 1024;
@@ -17,51 +17,49 @@ export interface PromptFlags {
 export async function readPrompt(flags: PromptFlags): Promise<string> {
   const given = [flags.positional, flags.prompt, flags.promptFile].filter((v) => v !== undefined);
   if (given.length !== 1) {
-    throw new ExitError(
-      ExitCode.usage,
-      "usage",
+    throw usageError(
       given.length === 0
         ? "a prompt is needed: as an argument, with --prompt, or with --prompt-file"
         : "give the prompt once: as an argument, with --prompt, or with --prompt-file",
     );
   }
   const text = await readSource(flags);
-  if (text.trim() === "")
-    throw new ExitError(ExitCode.setup, "empty_prompt", "the prompt is empty");
+  if (text.trim() === "") throw setupError("empty_prompt", "the prompt is empty");
   return text;
 }
 
 async function readSource({ positional, prompt, promptFile }: PromptFlags): Promise<string> {
   const inline = positional ?? prompt;
   if (inline !== undefined && inline !== "-") return inline;
-  if (inline === "-" || promptFile === "-") return readStdin();
+  if (promptFile === undefined || promptFile === "-") {
+    return readText(process.stdin, "the prompt on stdin");
+  }
+  return readText(createReadStream(promptFile), `--prompt-file: ${promptFile}`);
+}
+
+async function readText(source: AsyncIterable<Uint8Array>, name: string): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let byteLength = 0;
   try {
-    return await readFile(promptFile ?? "", "utf8");
+    for await (const chunk of source) {
+      byteLength += chunk.byteLength;
+      if (byteLength > MAX_PROMPT_BYTES) break;
+      chunks.push(chunk);
+    }
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code ?? "unreadable";
-    throw new ExitError(
-      ExitCode.setup,
-      "prompt_file",
-      `the prompt file ${promptFile} cannot be read (${why})`,
-      error,
-    );
+    throw setupError("prompt_file", `${name} cannot be read (${why})`, error);
+  }
+  if (byteLength > MAX_PROMPT_BYTES) {
+    throw setupError("prompt_too_large", `${name} is larger than ${MAX_PROMPT_BYTES} bytes`);
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
+  } catch (error) {
+    throw setupError("prompt_not_text", `${name} is not UTF-8 text`, error);
   }
 }
 
-async function readStdin(): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of process.stdin) {
-    const bytes = Buffer.from(chunk as Uint8Array);
-    length += bytes.byteLength;
-    if (length > MAX_PROMPT_BYTES) {
-      throw new ExitError(
-        ExitCode.setup,
-        "prompt_too_large",
-        `the prompt on stdin is larger than ${MAX_PROMPT_BYTES} bytes`,
-      );
-    }
-    chunks.push(bytes);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+function setupError(code: string, message: string, cause?: unknown): ExitError {
+  return new ExitError(ExitCode.setup, code, message, cause);
 }

@@ -1,5 +1,7 @@
 import type { SessionNews } from "@cookie-agent/sdk/client";
 import type { EventPayload, SessionId, StoredEvent } from "@cookie-agent/sdk/protocol";
+import { jsonLine, printable, printableLines } from "../printable.ts";
+import { writeError } from "../report-error.ts";
 import type { RunEnd, RunObserver } from "./drive-run.ts";
 import type { OutputSink } from "./output-sink.ts";
 import type { ProgressLine } from "./progress-line.ts";
@@ -24,12 +26,13 @@ export class RunReport implements RunObserver {
 
   onEvent(event: StoredEvent): void {
     const { payload } = event;
-    const { format, verbose, sink, progress } = this.#options;
-    if (format === "json") sink.write(`${JSON.stringify({ type: "event", event })}\n`);
+    const { format, verbose, progress } = this.#options;
+    if (format === "json") this.#write(jsonLine({ type: "event", event }));
     progress?.onPayload(payload);
     if (payload.type === "model_fallback") {
+      const { from, to, error } = payload;
       this.notice(
-        `model ${payload.from.model} failed (${payload.error.kind}: ${payload.error.message}); going on with ${payload.to.model}`,
+        `model ${from.model} failed (${error.kind}: ${error.message}); going on with ${to.model}`,
       );
     } else if (verbose) {
       const line = describe(payload);
@@ -38,29 +41,27 @@ export class RunReport implements RunObserver {
   }
 
   onOutput(news: Extract<SessionNews, { type: "output" | "output_gap" }>): void {
-    const { format, verbose, sink } = this.#options;
+    const { format, verbose } = this.#options;
     if (format !== "json" || !verbose) return;
-    const line =
-      news.type === "output"
-        ? {
-            type: "tool_output",
-            call_id: news.callId,
-            stream: news.stream,
-            byte_offset: news.byteOffset,
-            data: news.data,
-          }
-        : {
-            type: "tool_output_gap",
-            call_id: news.callId,
-            stream: news.stream,
-            next_offset: news.nextOffset,
-          };
-    sink.write(`${JSON.stringify(line)}\n`);
+    const { callId: call_id, stream } = news;
+    this.#write(
+      jsonLine(
+        news.type === "output"
+          ? {
+              type: "tool_output",
+              call_id,
+              stream,
+              byte_offset: news.byteOffset,
+              data: news.data,
+            }
+          : { type: "tool_output_gap", call_id, stream, next_offset: news.nextOffset },
+      ),
+    );
   }
 
   /** Something the user should read whatever the output format is. */
   notice(text: string): void {
-    const line = `cookie run: ${text.replace(/\p{Cc}/gu, " ")}`;
+    const line = `cookie run: ${printable(text)}`;
     const { progress } = this.#options;
     if (progress === null) process.stderr.write(`${line}\n`);
     else progress.note(line);
@@ -70,10 +71,17 @@ export class RunReport implements RunObserver {
     const { format, sink, progress } = this.#options;
     progress?.end();
     if (format === "text" && end.status === "completed" && end.finalText !== null) {
-      sink.write(end.finalText.endsWith("\n") ? end.finalText : `${end.finalText}\n`);
+      const text = sink.isTerminal ? printableLines(end.finalText) : end.finalText;
+      this.#write(text.endsWith("\n") ? text : `${text}\n`);
     }
-    if (format === "json") sink.write(`${JSON.stringify(summaryOf(sessionId, end))}\n`);
-    if (end.error !== null) process.stderr.write(`error: ${oneLine(end.error.message)}\n`);
+    if (format === "json") this.#write(jsonLine(summaryOf(sessionId, end)));
+    if (end.error !== null) writeError(end.error, format === "json");
+  }
+
+  #write(text: string): void {
+    const { sink, progress } = this.#options;
+    if (sink.isTerminal) progress?.erase();
+    sink.write(text);
   }
 }
 
@@ -108,7 +116,7 @@ function describe(payload: EventPayload): string | null {
     case "tool_call_terminated":
       return payload.error === null
         ? `call ${payload.outcome}`
-        : `call ${payload.outcome}: ${oneLine(payload.error.message)}`;
+        : `call ${payload.outcome}: ${payload.error.message}`;
     case "approval_requested":
       return `approval needed: ${payload.request.title}`;
     case "approval_finalized":
@@ -116,8 +124,4 @@ function describe(payload: EventPayload): string | null {
     default:
       return null;
   }
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s*\n\s*/g, " ").replace(/\p{Cc}/gu, " ");
 }

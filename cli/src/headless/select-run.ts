@@ -1,4 +1,9 @@
-import type { ModelEntry, RunSelection, RuntimeSnapshot } from "@cookie-agent/sdk/protocol";
+import type {
+  ModelEntry,
+  ModelSelection,
+  RunSelection,
+  RuntimeSnapshot,
+} from "@cookie-agent/sdk/protocol";
 import { ExitCode, ExitError } from "../exit-code.ts";
 
 export interface SelectionFlags {
@@ -7,81 +12,90 @@ export interface SelectionFlags {
   readonly variant?: string | undefined;
 }
 
+/** The built-in agent that stands in where no authored one can run. */
+const BUILT_IN_AGENT = "default";
+
 /**
  * The agent and model of a run, checked against one snapshot before any session exists (C 7.3). A resumed
- * session's own selection counts where no flag says otherwise and its model is still there.
+ * session's own selection counts where no flag says otherwise and it can still be had.
  */
 export function selectRun(
   snapshot: RuntimeSnapshot,
   flags: SelectionFlags,
   resumed: RunSelection | null,
 ): RunSelection {
-  const model = selectModel(snapshot, flags, resumed);
-  return {
-    agent: selectAgent(snapshot, flags.agent ?? resumed?.agent, model !== null),
-    model: model ?? chainModel(snapshot, flags, resumed),
-  };
+  const model = flaggedModel(snapshot, flags) ?? resumedModel(snapshot, flags, resumed);
+  const agent = selectAgent(snapshot, flags.agent, resumed?.agent, model !== null);
+  return { agent, model: model ?? chainModel(snapshot, agent, flags.variant) };
 }
 
 function selectAgent(
   snapshot: RuntimeSnapshot,
-  wanted: string | undefined,
+  flagged: string | undefined,
+  resumed: string | undefined,
   modelSelected: boolean,
 ): string {
-  if (wanted !== undefined && wanted !== "default") {
-    const agent = snapshot.agents.find(({ id }) => id === wanted);
-    if (agent === undefined) throw unavailable(`agent ${wanted}`);
-    const rootMode = agent.mode === "primary" || agent.mode === "all";
-    if (!agent.enabled || !rootMode) throw unavailable(`agent ${wanted}`);
-    return wanted;
+  const standIn = snapshot.default_agent ?? (modelSelected ? BUILT_IN_AGENT : null);
+  const runnable = (id: string | undefined): id is string =>
+    id !== undefined &&
+    (id === standIn ||
+      snapshot.agents.some(
+        (agent) =>
+          agent.id === id &&
+          agent.enabled &&
+          (agent.mode === "primary" || agent.mode === "all") &&
+          (modelSelected || agent.resolved_fallback.length > 0),
+      ));
+  if (flagged !== undefined) {
+    if (runnable(flagged)) return flagged;
+    throw unavailable(`agent ${flagged}`);
   }
-  const fallback = snapshot.default_agent ?? (modelSelected ? "default" : null);
-  if (fallback === null) {
-    throw new ExitError(
-      ExitCode.setup,
-      "no_runnable_model",
-      "no model is configured; add a provider to ~/.cookie-agent/config.toml, or try the offline model with -m offline/script",
-    );
-  }
-  return fallback;
+  if (runnable(resumed)) return resumed;
+  if (standIn !== null) return standIn;
+  throw new ExitError(
+    ExitCode.setup,
+    "no_runnable_model",
+    "no model is configured; add a provider to ~/.cookie-agent/config.toml, or try the offline model with -m offline/script",
+  );
 }
 
-/** The model that a flag or the resumed session names; null when the agent's chain decides. */
-function selectModel(
+function flaggedModel(snapshot: RuntimeSnapshot, flags: SelectionFlags): ModelSelection | null {
+  if (flags.model === undefined) return null;
+  const entry = findModel(snapshot, flags.model);
+  return { model: entry.key, variant: selectVariant(entry, flags.variant) };
+}
+
+function resumedModel(
   snapshot: RuntimeSnapshot,
   flags: SelectionFlags,
   resumed: RunSelection | null,
-): RunSelection["model"] | null {
-  if (flags.model !== undefined) {
-    const entry = findModel(snapshot, flags.model);
+): ModelSelection | null {
+  const entry = snapshot.models.find(({ key }) => key === resumed?.model.model);
+  if (resumed === null || entry === undefined || !entry.available) return null;
+  if (flags.variant !== undefined) {
     return { model: entry.key, variant: selectVariant(entry, flags.variant) };
   }
-  const live = snapshot.models.find(({ key }) => key === resumed?.model.model);
-  if (resumed !== null && live?.available) {
-    const variant =
-      flags.variant === undefined ? resumed.model.variant : selectVariant(live, flags.variant);
-    return { model: resumed.model.model, variant };
-  }
-  return null;
+  const { variant } = resumed.model;
+  const known = variant === null || entry.variants.includes(variant);
+  return { model: entry.key, variant: known ? variant : entry.default_variant };
 }
 
 function chainModel(
   snapshot: RuntimeSnapshot,
-  flags: SelectionFlags,
-  resumed: RunSelection | null,
-): RunSelection["model"] {
-  const id = flags.agent ?? resumed?.agent ?? snapshot.default_agent;
-  const chain = snapshot.agents.find((agent) => agent.id === id)?.resolved_fallback ?? [];
+  agent: string,
+  variant: string | undefined,
+): ModelSelection {
+  const chain = snapshot.agents.find(({ id }) => id === agent)?.resolved_fallback ?? [];
   const first = chain[0] ?? firstAvailable(snapshot);
-  if (first === undefined) throw unavailable(`a model for agent ${id ?? "default"}`);
-  if (flags.variant === undefined) return first;
+  if (first === undefined) throw unavailable(`a model for agent ${agent}`);
+  if (variant === undefined) return first;
   return {
     model: first.model,
-    variant: selectVariant(findModel(snapshot, first.model), flags.variant),
+    variant: selectVariant(findModel(snapshot, first.model), variant),
   };
 }
 
-function firstAvailable(snapshot: RuntimeSnapshot): RunSelection["model"] | undefined {
+function firstAvailable(snapshot: RuntimeSnapshot): ModelSelection | undefined {
   const entry = snapshot.models.find(({ available, offline }) => available && !offline);
   return entry === undefined ? undefined : { model: entry.key, variant: entry.default_variant };
 }
@@ -95,9 +109,8 @@ function findModel(snapshot: RuntimeSnapshot, key: string): ModelEntry {
 function selectVariant(entry: ModelEntry, wanted: string | undefined): string | null {
   if (wanted === undefined) return entry.default_variant;
   if (wanted === "base") return null;
-  if (!entry.variants.includes(wanted))
-    throw unavailable(`variant ${wanted} of model ${entry.key}`);
-  return wanted;
+  if (entry.variants.includes(wanted)) return wanted;
+  throw unavailable(`variant ${wanted} of model ${entry.key}`);
 }
 
 function unavailable(what: string): ExitError {

@@ -25,7 +25,7 @@ export function registerSessionMethods(route: Route, { sessions }: ClientService
     const actor = await sessions.adopt(session_id);
     return {
       session: { ...actor.meta(), access: "owned" as const },
-      selection: actor.lastSelection(),
+      selection: actor.nextSelection(),
     };
   });
   route(SessionSetPermissionMode, async ({ session_id, mode }) => {

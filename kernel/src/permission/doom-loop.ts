@@ -41,6 +41,8 @@ export class DoomLoopCounter {
           this.#keepOnly(fingerprint);
         break;
       }
+      default:
+        break;
     }
   }
 

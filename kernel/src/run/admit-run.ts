@@ -44,10 +44,11 @@ export function snapshotAgent(
 ): { document: AgentDocument; snapshot: AgentSnapshot } {
   const document = resolveAgent(facts, selection);
   const { chain, suffixStart } = selectSuffix(document, selection.model, facts.models);
-  if (chain.length === 0) {
+  if (chain.length <= suffixStart) {
     throw new CookieError(
       "no_runnable_model",
-      `no model of agent ${document.id} can run; connect a provider or select a model that is configured`,
+      `neither ${selection.model.model} nor a model behind it in the chain of agent ${document.id} can run; ` +
+        "connect a provider or select a model that is configured",
     );
   }
   const composed = composePrompt({

@@ -89,14 +89,10 @@ async function attemptOnce(
 
 function openAttempt(context: RunContext, model: BoundModel, attemptId: AttemptId): EventDraft[] {
   const { position, run, view } = context;
-  const drafts: EventDraft[] = [];
-  if (view.inputThroughSeq > context.appliedThroughSeq) {
-    context.appliedThroughSeq = view.inputThroughSeq;
-    drafts.push(
-      context.draft({ type: "user_input_applied", user_input_seq: view.inputThroughSeq }),
-    );
-  }
-  drafts.push(
+  return [
+    ...view.unappliedInputs.map((seq) =>
+      context.draft({ type: "user_input_applied", user_input_seq: seq }),
+    ),
     context.draft({
       type: "model_attempt_started",
       attempt_id: attemptId,
@@ -111,8 +107,7 @@ function openAttempt(context: RunContext, model: BoundModel, attemptId: AttemptI
       attempt_id: attemptId,
       prompt_fingerprint: run.promptFingerprint,
     }),
-  );
-  return drafts;
+  ];
 }
 
 /** Streams one response; deltas are published as they come, a named tool's plugin is warmed at once (E-057). */

@@ -66,19 +66,54 @@ export function resolveAgent(facts: AgentFacts, selection: RunSelection): AgentD
   throw new CookieError("ineligible_agent", `agent ${selection.agent} is not available`);
 }
 
-/** The chain from the selected model on; a selected model outside the chain is put in front (S-127). */
+/**
+ * The agent's chain and where the run begins in it: at the selected model, or at the first available one behind
+ * its place. A selected model outside the authored chain is put in front (S-127).
+ */
 export function selectSuffix(
   document: AgentDocument,
   selected: ModelSelection,
   models: ModelRuntime,
 ): { chain: ModelSelection[]; suffixStart: number } {
   const chain = availableChain(document, models);
-  const start = chain.findIndex(
-    (entry) => entry.model === selected.model && entry.variant === selected.variant,
-  );
-  if (start >= 0) return { chain, suffixStart: start };
+  const place = document.models.findIndex(({ model, variant }) => {
+    const resolved = models.resolveVariant(model, variant);
+    return resolved === undefined
+      ? model === selected.model && (variant === null || variant === selected.variant)
+      : isSameModel(resolved, selected);
+  });
+  if (place >= 0) {
+    const before = { ...document, models: document.models.slice(0, place) };
+    return { chain, suffixStart: availableChain(before, models).length };
+  }
   if (!models.has(selected.model, selected.variant)) return { chain, suffixStart: 0 };
   return { chain: [selected, ...chain], suffixStart: 0 };
+}
+
+/**
+ * What a next run uses when nobody chooses: the agent and model that worked last. An agent that can no longer run
+ * gives way to the default agent, a model or variant that is gone to the agent's default model (S-128).
+ */
+export function recallSelection(facts: AgentFacts, used: RunSelection | null): RunSelection | null {
+  const agent = used !== null && canRun(facts, used.agent) ? used.agent : defaultAgentId(facts);
+  if (agent === null) return null;
+  if (used?.agent === agent && facts.models.has(used.model.model, used.model.variant)) return used;
+  const document = facts.agents.get(agent);
+  const model =
+    document === undefined
+      ? facts.models.firstAvailable()
+      : availableChain(document, facts.models)[0];
+  return model === undefined ? null : { agent, model };
+}
+
+function canRun(facts: AgentFacts, agent: string): boolean {
+  const document = facts.agents.get(agent);
+  if (document !== undefined) return isRootRunnable(document, facts.models);
+  return agent === DEFAULT_AGENT && firstRunnable(facts) === null;
+}
+
+function isSameModel(a: ModelSelection, b: ModelSelection): boolean {
+  return a.model === b.model && a.variant === b.variant;
 }
 
 function firstRunnable({ agents, models }: AgentFacts): string | null {

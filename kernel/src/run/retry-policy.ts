@@ -1,5 +1,8 @@
 import type { ModelErrorSummary } from "@cookie-agent/sdk/protocol";
 
+/** The longest wait a timer can measure, 24.8 days; a longer `Retry-After` saturates here. */
+const MAX_WAIT_MS = 2 ** 31 - 1;
+
 /** What a failed attempt leads to (S 5.4). */
 export type FailureClass = "fail_run" | "advance" | "retry_standard" | "retry_overload";
 
@@ -51,7 +54,7 @@ export function mayRetry(policy: RetryPolicy, failure: FailureClass, retriesUsed
 
 /**
  * Wait before retry number `retry` (from 0): 1 s × 2^retry with 25 % jitter, clamped to the ceiling; a longer
- * `Retry-After` wins and has no cap (S-132).
+ * `Retry-After` wins, with no cap but that of timers (S-132).
  * @param jitter Uniform in [0, 1).
  */
 export function retryDelayMs(
@@ -63,7 +66,7 @@ export function retryDelayMs(
   const ceiling = policy.backoffCeilingMs;
   const base = Math.min(1000 * 2 ** Math.min(retry, 52), ceiling);
   const delay = Math.min(Math.max(Math.round(base * (0.75 + 0.5 * jitter)), 1), ceiling);
-  return Math.max(delay, retryAfterMs ?? 0);
+  return Math.min(Math.max(delay, retryAfterMs ?? 0), MAX_WAIT_MS);
 }
 
 function isOverloadStatus(status: number | null): boolean {

@@ -16,6 +16,8 @@ export interface RunLog {
 export interface RunView {
   readonly history: History;
   readonly pendingInputs: readonly { readonly seq: number; readonly text: string }[];
+  /** Seqs of submitted inputs that no request has included yet. */
+  readonly unappliedInputs: readonly number[];
   readonly modelTurnSeq: number;
   readonly inputThroughSeq: number;
   readonly title: string | null;
@@ -42,8 +44,6 @@ export class RunContext {
   /** Canonical; also the working directory of calls. */
   readonly workspaceRoot: string;
   readonly position: ChainPosition = { index: 0, retries: 0, attempts: 0 };
-  /** Seq of the newest input that a request has included. */
-  appliedThroughSeq = 0;
 
   constructor(parts: {
     sessionId: SessionId;

@@ -1,4 +1,5 @@
 import {
+  type EventPayload,
   isCookieError,
   type ModelTurn,
   type RunError,
@@ -14,6 +15,8 @@ import type { RunContext } from "./run-context.ts";
 export interface RunSettings {
   /** True while someone can type into a call's standard input. */
   stdinAttended(): boolean;
+  /** Keeps steering and recall out while `act` takes in what was said or ends the run. */
+  atInputBoundary<T>(act: () => Promise<T>): Promise<T>;
   readonly title: { readonly maxChars: number; readonly enabled: boolean };
 }
 
@@ -38,16 +41,18 @@ export async function runLoop(
 ): Promise<void> {
   for (;;) {
     const outcome = await attemptTurn(context, signal);
-    if (outcome.kind === "cancelled") return await cancelled(context, signal);
-    if (outcome.kind === "failed") return await failed(context, outcome.error);
-    await proposeTitle(context, settings);
-    if (await dispatch(context, settings, outcome, signal)) {
-      if (signal.aborted) return await cancelled(context, signal);
-      await promoteInputs(context);
-      continue;
-    }
-    if (signal.aborted) return await cancelled(context, signal);
-    if (!(await promoteInputs(context))) return await completed(context, outcome.turn);
+    const hasCalls =
+      outcome.kind === "committed" && (await carryOut(context, settings, outcome, signal));
+    const isOver = await settings.atInputBoundary(async () => {
+      const end = endOf(outcome, signal);
+      if (end === null) {
+        const wasSteered = await promoteInputs(context);
+        if (hasCalls || wasSteered) return false;
+      }
+      await context.log.append([context.draft(end ?? completion(outcome))]);
+      return true;
+    });
+    if (isOver) return;
   }
 }
 
@@ -61,8 +66,8 @@ export function describeRunError(error: unknown): RunError {
   };
 }
 
-/** Runs the calls of a committed turn; false when it has none. */
-async function dispatch(
+/** What follows from a committed turn: a title, its calls. False when it has none. */
+async function carryOut(
   context: RunContext,
   settings: RunSettings,
   { turn, turnSeq, speculation }: CommittedOutcome,
@@ -70,6 +75,7 @@ async function dispatch(
 ): Promise<boolean> {
   const calls = toolCalls(turn);
   try {
+    await proposeTitle(context, settings);
     if (calls.length === 0) return false;
     await dispatchTurn(
       {
@@ -77,7 +83,10 @@ async function dispatch(
         modelTurnSeq: turnSeq,
         calls,
         toolSet: context.run.toolSet,
-        stdinAttended: settings.stdinAttended(),
+        // Asked when a call starts: approvals may have taken long.
+        get stdinAttended() {
+          return settings.stdinAttended();
+        },
         speculation,
       },
       context.stages,
@@ -114,23 +123,21 @@ async function proposeTitle(context: RunContext, { title }: RunSettings): Promis
   ]);
 }
 
-async function completed(context: RunContext, turn: ModelTurn): Promise<void> {
-  const text = turn.content
+/** The terminal event that an outcome or a cancel asks for; null while the run may go on. */
+function endOf(outcome: TurnOutcome, signal: AbortSignal): EventPayload | null {
+  if (outcome.kind === "failed") return { type: "run_failed", error: outcome.error };
+  if (outcome.kind === "committed" && !signal.aborted) return null;
+  const { reason } = signal.reason as CancelReason;
+  return { type: "run_cancelled", reason };
+}
+
+function completion(outcome: TurnOutcome): EventPayload {
+  const content = outcome.kind === "committed" ? outcome.turn.content : [];
+  const text = content
     .filter((part) => part.type === "text")
     .map((part) => part.text)
     .join("");
-  await context.log.append([
-    context.draft({ type: "run_completed", final_text: text === "" ? null : text }),
-  ]);
-}
-
-async function failed(context: RunContext, error: RunError): Promise<void> {
-  await context.log.append([context.draft({ type: "run_failed", error })]);
-}
-
-async function cancelled(context: RunContext, signal: AbortSignal): Promise<void> {
-  const { reason } = signal.reason as CancelReason;
-  await context.log.append([context.draft({ type: "run_cancelled", reason })]);
+  return { type: "run_completed", final_text: text === "" ? null : text };
 }
 
 function toolCalls(turn: ModelTurn): TurnCall[] {

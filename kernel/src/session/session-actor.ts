@@ -19,9 +19,11 @@ import type { ApprovalGate } from "../permission/approval-gate.ts";
 import { effectivePermissions } from "../permission/effective-permissions.ts";
 import type { Policy } from "../permission/evaluate-policy.ts";
 import { type AdmittedRun, admitRun } from "../run/admit-run.ts";
+import { recallSelection } from "../run/resolve-agent.ts";
 import { RunContext } from "../run/run-context.ts";
 import { type CancelReason, describeRunError, runLoop } from "../run/run-loop.ts";
 import { canonicalJson } from "../support/canonical-json.ts";
+import { withDeadline } from "../support/deadline.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -29,7 +31,11 @@ import { describeSession } from "./session-meta.ts";
 import type { SessionPresence } from "./session-presence.ts";
 import type { SessionServices } from "./session-services.ts";
 import type { SessionState } from "./session-state.ts";
-import { settleInterrupted } from "./settle-interrupted.ts";
+import { settleInterrupted, type UnrecordedEnd } from "./settle-interrupted.ts";
+
+/** How long a closing session waits for its run's last word (S-094). */
+const CLOSE_TIMEOUT_MS = 10_000;
+const MAX_OVERLAY_RULES = 256;
 
 interface RunningRun {
   readonly run: AdmittedRun;
@@ -63,7 +69,10 @@ export class SessionActor {
   readonly #presence: SessionPresence;
   readonly #gate: ApprovalGate;
   readonly #mailbox = new Mailbox();
+  /** Between steering and the run that takes it in: an input is promoted, recalled or void, never two of these. */
+  readonly #inputBoundary = new Mailbox();
   #running: RunningRun | null = null;
+  #unrecorded: UnrecordedEnd | null = null;
 
   constructor(parts: SessionParts) {
     this.sessionId = parts.sessionId;
@@ -87,12 +96,11 @@ export class SessionActor {
     return describeSession(this.sessionId, this.#state, this.#log.events.skippedEvents);
   }
 
-  /** The agent and model that a next run would use: the last ones that worked (S-128). */
-  lastSelection(): RunSelection | null {
-    const { lastAgent, lastModel, creationSelection } = this.#state;
-    if (lastAgent === null) return creationSelection;
-    const model = lastModel ?? creationSelection?.model;
-    return model === undefined ? null : { agent: lastAgent, model };
+  /** The agent and model that a next run would use (S-128). */
+  nextSelection(): RunSelection | null {
+    const { lastAgent: agent, lastModel: model, creationSelection } = this.#state;
+    const used = agent === null || model === null ? creationSelection : { agent, model };
+    return recallSelection(this.#services.facts, used);
   }
 
   /** Writes the terminal events that a crash has left open; part of adoption (S-085, S-096). */
@@ -107,6 +115,7 @@ export class SessionActor {
     input: string;
   }): Promise<RunId> {
     return this.#mailbox.run(async () => {
+      await this.#services.ready();
       this.#requireWritable();
       const requestDigest = sha256Hex(
         canonicalJson({ input: request.input, selection: request.selection }),
@@ -123,7 +132,6 @@ export class SessionActor {
       if (this.#running !== null) {
         throw new CookieError("session_running", "the session is running; wait, steer or cancel");
       }
-      await this.#services.ready();
       const run = await admitRun(this.#services.facts, request.selection, this.#state.overlay);
       await this.#settleLeftovers();
       const documents = await this.#services.contextDocuments();
@@ -152,7 +160,7 @@ export class SessionActor {
 
   /** Keeps what was said for the next safe boundary (S 5.8). */
   steer(runId: RunId, input: string): Promise<void> {
-    return this.#mailbox.run(async () => {
+    return this.#inputBoundary.run(async () => {
       this.#requireRun(runId);
       await this.#log.append([{ payload: { type: "user_input_admitted", input }, runId }]);
     });
@@ -160,7 +168,7 @@ export class SessionActor {
 
   /** Takes back the newest input that no turn has seen (S-147). */
   recall(runId: RunId): Promise<string | null> {
-    return this.#mailbox.run(async () => {
+    return this.#inputBoundary.run(async () => {
       this.#requireRun(runId);
       const newest = this.#state.pendingInputs.at(-1);
       if (newest === undefined) return null;
@@ -197,17 +205,17 @@ export class SessionActor {
     if (plugin === undefined || !(await plugins.stdin(plugin, toolCallId, data, eof))) {
       throw new CookieError("stdin_unavailable", "the call takes no input, or its input has ended");
     }
-    if (!this.#state.openCalls.has(toolCallId)) return;
-    await this.#log.append([
-      {
-        payload: {
-          type: "tool_stdin_submitted",
-          tool_call_id: toolCallId,
-          byte_count: data?.byteLength ?? 0,
-        },
-        runId,
-      },
-    ]);
+    const payload = {
+      type: "tool_stdin_submitted" as const,
+      tool_call_id: toolCallId,
+      byte_count: data?.byteLength ?? 0,
+    };
+    try {
+      if (this.#state.openCalls.has(toolCallId)) await this.#log.append([{ payload, runId }]);
+    } catch (error) {
+      // The input may have ended the call; then its terminal event came first and this one has no place.
+      if (this.#state.openCalls.has(toolCallId)) throw error;
+    }
   }
 
   setMode(mode: PermissionMode): void {
@@ -233,6 +241,12 @@ export class SessionActor {
         ({ action, resource }) => action === rule.action && resource === rule.resource,
       );
       if (before && before.effect === rule.effect && before.source === rule.source) return;
+      if (kept.length >= MAX_OVERLAY_RULES) {
+        throw new CookieError(
+          "resource_limit",
+          `a session takes at most ${MAX_OVERLAY_RULES} permission rules of its own`,
+        );
+      }
       await this.#log.append([
         {
           payload: { type: "session_permission_overlay_set", overlay: { rules: [...kept, rule] } },
@@ -265,21 +279,48 @@ export class SessionActor {
       if (!attached) return;
       attached = false;
       this.#presence.detach();
-      this.#gate.attachmentChanged(this.#presence.attended);
+      if (this.#presence.attended) return;
+      this.#gate.attachmentChanged(false);
+      this.#endInputs();
     };
   }
 
-  /** Cancels the run, waits for its end and closes the log. */
+  /** Ends the run with a record and closes the log; a run still wedged at the bound is left for recovery (S-094). */
   async close(): Promise<void> {
-    const running = this.#running;
-    if (running !== null) {
-      this.cancel(running.run.runId, "shutdown");
-      await running.ended;
-    }
-    await this.#mailbox.close();
+    await withDeadline(this.#endWork(), CLOSE_TIMEOUT_MS, "the run did not end in time").catch(
+      (error: unknown) => {
+        const { message } = describeRunError(error);
+        this.#services.logger.log("warn", "a session was closed over its run", { error: message });
+      },
+    );
     const { events } = this.#log;
     await this.#saveMetadata();
     await events.close();
+  }
+
+  /** The command that is being served may still start a run, so that is cancelled too. */
+  async #endWork(): Promise<void> {
+    const served = this.#mailbox.close();
+    await this.#endRun();
+    await served;
+    await this.#endRun();
+  }
+
+  async #endRun(): Promise<void> {
+    if (this.#running === null) return;
+    const { run, ended } = this.#running;
+    this.cancel(run.runId, "shutdown");
+    await ended;
+  }
+
+  /** Nobody is left who could type: calls that read their input see its end (S-256). */
+  #endInputs(): void {
+    const toolSet = this.#running?.run.toolSet;
+    for (const [toolCallId, { tool }] of this.#state.openCalls) {
+      const plugin = toolSet?.pluginOf(tool);
+      if (plugin === undefined) continue;
+      this.#services.stages.plugins.stdin(plugin, toolCallId, null, true).catch(() => undefined);
+    }
   }
 
   #launch(run: AdmittedRun): void {
@@ -303,6 +344,7 @@ export class SessionActor {
       context,
       {
         stdinAttended: () => this.#presence.attended,
+        atInputBoundary: (act) => this.#inputBoundary.run(act),
         title: {
           maxChars: services.facts.config.sessionTitle.maxChars,
           enabled: titleEnabled(services.facts.config.sessionTitle),
@@ -321,12 +363,15 @@ export class SessionActor {
 
   /** Last word of a run whose loop threw: recorded if the log can be written, else told to every subscriber. */
   async #fail(run: AdmittedRun, error: unknown): Promise<void> {
-    this.#services.logger.log("error", "run failed", { error: describeRunError(error).message });
+    const failure = describeRunError(error);
+    this.#services.logger.log("error", "run failed", { error: failure.message });
     try {
       await this.#log.append([
-        { payload: { type: "run_failed", error: describeRunError(error) }, runId: run.runId },
+        { payload: { type: "run_failed", error: failure }, runId: run.runId },
+        ...settleInterrupted(this.#state, { runId: run.runId, error: failure }).slice(1),
       ]);
     } catch (writing) {
+      this.#unrecorded = { runId: run.runId, error: failure };
       const cause = isCookieError(writing, "storage_failed") ? writing : error;
       this.#log.failure = isCookieError(cause)
         ? cause
@@ -336,15 +381,15 @@ export class SessionActor {
   }
 
   async #settleLeftovers(): Promise<void> {
-    const drafts = settleInterrupted(this.#state);
+    const drafts = settleInterrupted(this.#state, this.#unrecorded);
     if (drafts.length > 0) await this.#log.append(drafts);
+    this.#unrecorded = null;
   }
 
-  /** The rules as they stand now: the document of the last run, the overlay of this moment (S-126). */
+  /** The rules as they stand now: the document of the newest run, the overlay of this moment (S-126). */
   #policy(): Policy {
-    const agent = this.#running?.run.agent ?? this.#state.creationAgent;
     return {
-      documentRules: agent?.permissions ?? [],
+      documentRules: this.#state.agent?.permissions ?? [],
       overlayRules: this.#state.overlay,
       workspaceRoot: this.#services.facts.workspaceRoot,
     };
@@ -370,7 +415,8 @@ export class SessionActor {
   }
 
   #requireRun(runId: RunId): AdmittedRun {
-    if (this.#running?.run.runId !== runId) {
+    // The run's terminal event counts before its work has wound up.
+    if (this.#running?.run.runId !== runId || this.#state.activeRun?.runId !== runId) {
       throw new CookieError("run_missing", `run ${runId} is not active in this session`);
     }
     return this.#running.run;

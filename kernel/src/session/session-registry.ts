@@ -100,7 +100,7 @@ export class SessionRegistry {
     const actors = await Promise.allSettled(this.#open.values());
     this.#open.clear();
     await Promise.allSettled(
-      actors.map((result) => (result.status === "fulfilled" ? result.value.close() : undefined)),
+      actors.map((result) => (result.status === "fulfilled" ? result.value.close() : Promise.resolve())),
     );
   }
 

@@ -1,5 +1,6 @@
 import type {
   AgentSnapshot,
+  ApprovalId,
   EventPayloadOf,
   ModelSelection,
   OverlayRule,
@@ -41,11 +42,12 @@ export class SessionState {
   readonly history = new History();
   readonly runs = new Map<string, RunRecord>();
   readonly openCalls = new Map<ToolCallId, OpenCall>();
-  readonly openApprovals = new Map<string, { runId: RunId; finalized: boolean }>();
+  readonly openApprovals = new Map<ApprovalId, { readonly runId: RunId }>();
   origin: SessionOrigin | null = null;
   cwdIdentity = "";
   creationSelection: RunSelection | null = null;
-  creationAgent: AgentSnapshot | null = null;
+  /** The agent of the newest run, before it the one that the session was created with. */
+  agent: AgentSnapshot | null = null;
   revisions: Revisions | null = null;
   handle: string | null = null;
   status: SessionStatus = "idle";
@@ -56,6 +58,7 @@ export class SessionState {
   titleBlocked = false;
   overlay: readonly OverlayRule[] = [];
   pendingInputs: PendingInput[] = [];
+  unappliedInputs: readonly number[] = [];
   modelTurnSeq = 0;
   inputThroughSeq = 0;
   lastSeq = 0;
@@ -86,7 +89,11 @@ export class SessionState {
         break;
       case "user_input_submitted":
         this.inputThroughSeq = event.seq;
+        this.unappliedInputs = [...this.unappliedInputs, event.seq];
         if (this.pendingInputs[0]?.text === payload.input) this.pendingInputs.shift();
+        break;
+      case "user_input_applied":
+        this.unappliedInputs = this.unappliedInputs.filter((s) => s !== payload.user_input_seq);
         break;
       case "run_started":
         this.#started(payload, event.run_id);
@@ -128,10 +135,7 @@ export class SessionState {
         break;
       case "approval_requested":
         if (event.run_id !== null) {
-          this.openApprovals.set(payload.request.approval_id, {
-            runId: event.run_id,
-            finalized: false,
-          });
+          this.openApprovals.set(payload.request.approval_id, { runId: event.run_id });
         }
         break;
       case "approval_finalized":
@@ -150,7 +154,7 @@ export class SessionState {
     this.origin = payload.origin;
     this.cwdIdentity = payload.cwd_identity;
     this.creationSelection = payload.creation_selection;
-    this.creationAgent = payload.creation_agent;
+    this.agent = payload.creation_agent;
     this.revisions = {
       runtime_revision: payload.runtime_revision,
       catalog_revision: payload.catalog_revision,
@@ -180,7 +184,10 @@ export class SessionState {
     };
     this.runs.set(payload.client_run_id, this.activeRun);
     this.status = "running";
-    this.lastAgent = payload.selection.agent;
+    this.agent = payload.agent;
+    const { agent, model } = payload.selection;
+    if (this.lastAgent !== agent || this.lastModel === null) this.lastModel = model;
+    this.lastAgent = agent;
   }
 
   #ended(status: SessionStatus): void {
@@ -188,6 +195,7 @@ export class SessionState {
     this.activeRun = null;
     this.openAttempt = null;
     this.pendingInputs = [];
+    this.unappliedInputs = [];
     this.status = status;
   }
 }

@@ -1,18 +1,36 @@
-import type { EventPayload, RunId } from "@cookie-agent/sdk/protocol";
+import type { EventPayload, EventPayloadOf, RunError, RunId } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-log.ts";
 import type { SessionState } from "./session-state.ts";
 
+/** A run of this process whose last word could not be written. */
+export interface UnrecordedEnd {
+  readonly runId: RunId;
+  readonly error: RunError;
+}
+
 /**
- * What has to be written before a session whose last owner ended in mid-run can go on: the run, its calls and its
- * approvals get the terminal events that they miss, in this order (S 3.8). Nothing is replayed.
+ * What has to be written before a session can go on whose run ended without its terminal events, in this order
+ * (S 3.8): the run, its calls, its approvals. Nothing is replayed.
+ * @param unrecorded Why the run ended, when it was this process that could not write; else its process died.
  */
-export function settleInterrupted(state: SessionState): EventDraft[] {
+export function settleInterrupted(
+  state: SessionState,
+  unrecorded: UnrecordedEnd | null = null,
+): EventDraft[] {
   const drafts: EventDraft[] = [];
   const write = (payload: EventPayload, runId: RunId) => drafts.push({ payload, runId });
   if (state.activeRun !== null) {
-    write({ type: "run_interrupted", reason: "daemon restart" }, state.activeRun.runId);
+    const { runId } = state.activeRun;
+    write(
+      unrecorded?.runId === runId
+        ? { type: "run_failed", error: unrecorded.error }
+        : { type: "run_interrupted", reason: "daemon restart" },
+      runId,
+    );
   }
   for (const [toolCallId, { owner, runId }] of state.openCalls) {
+    const cause =
+      unrecorded?.runId === runId ? "a failure to write the session's log" : "a daemon restart";
     write(
       {
         type: "tool_call_terminated",
@@ -22,35 +40,25 @@ export function settleInterrupted(state: SessionState): EventDraft[] {
         result: null,
         error: {
           code: "prepared_capability_lost",
-          message:
-            "interrupted by a daemon restart; the call may have run in part and was not repeated",
+          message: `interrupted by ${cause}; the call may have run in part and was not repeated`,
         },
       },
       runId,
     );
   }
-  for (const [approvalId, { runId }] of state.openApprovals) {
-    const approval_id = approvalId as Extract<
-      EventPayload,
-      { type: "approval_cancelled" }
-    >["approval_id"];
+  for (const [approval_id, { runId }] of state.openApprovals) {
     write(
       { type: "approval_cancelled", approval_id, reason_code: "prepared_capability_lost" },
       runId,
     );
-    write(
-      {
-        type: "approval_finalized",
-        approval_id,
-        decision: {
-          status: "cancelled",
-          source: "system",
-          reason: "prepared_capability_lost",
-          feedback: null,
-        },
-      },
-      runId,
-    );
+    write({ type: "approval_finalized", approval_id, decision: LOST }, runId);
   }
   return drafts;
 }
+
+const LOST: EventPayloadOf<"approval_finalized">["decision"] = {
+  status: "cancelled",
+  source: "system",
+  reason: "prepared_capability_lost",
+  feedback: null,
+};

@@ -9,7 +9,7 @@ export class KeyMutex {
       release = resolve;
     });
     const unique = [...new Set(keys)];
-    const before = unique.map((key) => this.#tails.get(key));
+    const before = unique.map((key) => this.#tails.get(key) ?? Promise.resolve());
     for (const key of unique) {
       const tail = (this.#tails.get(key) ?? Promise.resolve()).then(() => held);
       this.#tails.set(key, tail);

@@ -26,7 +26,7 @@ export class ProgressSender {
   /** Set while an earlier delta waits for room, so that later ones queue up behind it. */
   #tail: Promise<void> | undefined;
   #wake: (() => void) | undefined;
-  #failure: unknown;
+  #failure: Error | undefined;
   #ended = false;
   #gaveUp = false;
 
@@ -46,7 +46,7 @@ export class ProgressSender {
       sent = this.#enqueue(delta);
       // A tool may not await this; the failure then ends the call instead of the process.
       sent.catch((error: unknown) => {
-        this.#failure ??= error;
+        this.#failure ??= error as Error;
       });
     }
     return sent;

@@ -42,7 +42,7 @@ export function awaitAnswer<T>(answer: Promise<T>, options: AwaitAnswerOptions):
         release();
         resolve(value);
       },
-      (error: unknown) => {
+      (error: Error) => {
         release();
         reject(interruption ?? error);
       },

@@ -60,7 +60,7 @@ class MemoryReader extends AbstractMessageReader {
   /** Resolves when the queue has room again. */
   async accept(text: string): Promise<void> {
     if (this.#finished) return;
-    const frame: Message = JSON.parse(text);
+    const frame = JSON.parse(text) as Message;
     if (!skipsDispatchQueue(frame)) this.flow.admit(frame, text.length);
     if (this.#callback === undefined) this.#held.push(frame);
     else this.#callback(frame);

@@ -14,7 +14,7 @@ export class OutboundWriter implements MessageWriter {
     this.#writer = writer;
     this.onError = writer.onError;
     // The end of writing alone must not end the connection at once; its owner listens to the transport itself.
-    this.onClose = Event.None;
+    this.onClose = Event.None as Event<void>;
   }
 
   write(message: Message): Promise<void> {

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import type { Wire } from "./read-turn.ts";
@@ -21,7 +20,6 @@ export async function answerTurn(
   await WRITERS[wire](plan, write);
   if (wire === "chat") response.write("data: [DONE]\n\n");
   response.end();
-  if (!response.writableFinished) await once(response, "finish");
 }
 
 let lastId = 0;

@@ -2,13 +2,7 @@ import { join } from "node:path";
 import type { OfferedTool, RequestedTurn } from "./read-turn.ts";
 
 /** What the scripted model does in a session; a prompt names it. */
-export type Scenario =
-  | "hello"
-  | "reads"
-  | "shells"
-  | "sleeps"
-  | "flood"
-  | "deltas";
+export type Scenario = "hello" | "reads" | "shells" | "sleeps" | "flood" | "deltas";
 
 export interface PlannedCall {
   readonly name: string;
@@ -57,7 +51,8 @@ export function planTurn({ tools, steps }: RequestedTurn, workspace: string): Pl
   if (scenario === "reads" && done < count) {
     return callsOf([readCall(tools, join(workspace, fileName(done)))]);
   }
-  if (scenario === "shells" && done < count) return callsOf([shellCall(tools, `echo step ${done}`)]);
+  if (scenario === "shells" && done < count)
+    return callsOf([shellCall(tools, `echo step ${done}`)]);
   if (scenario === "sleeps" && done === 0) {
     return callsOf(Array.from({ length: count }, (_, n) => shellCall(tools, `sleep 1; : ${n}`)));
   }

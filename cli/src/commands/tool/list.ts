@@ -1,32 +1,64 @@
-import { RuntimeSnapshotGet } from "@cookie-agent/sdk/protocol";
-import { BaseCommand } from "../../base-command.ts";
-import { openLocalKernel } from "../../open-kernel.ts";
+import type { CookieClient } from "@cookie-agent/sdk/client";
+import {
+  type PermissionAction,
+  type PermissionEffect,
+  type RuntimeSnapshot,
+  RuntimeSnapshotGet,
+  SessionCreate,
+  SessionPermissionGet,
+} from "@cookie-agent/sdk/protocol";
+import { string } from "@oclif/core/flags";
+import { defineCommand } from "../../command.ts";
+import { selectRun } from "../../headless/select-run.ts";
+import { withLocalKernel } from "../../open-kernel.ts";
 import { renderTable } from "../../render-table.ts";
+import { print, printJson } from "../../standard-streams.ts";
 
-export default class ListTools extends BaseCommand {
-  static override summary = "List the tools of the active profile and who serves them.";
+/** Stands in for the question "what may this agent do" where no model is configured yet. */
+const OFFLINE_MODEL = "offline/script";
 
-  async run(): Promise<void> {
-    const { flags } = await this.parse(ListTools);
-    const local = await openLocalKernel({ headless: true });
-    try {
-      const { snapshot } = await local.client.request(RuntimeSnapshotGet, {});
-      if (flags.json) return this.printJson({ tools: snapshot.tools });
-      this.print(
-        renderTable(
-          ["TOOL", "PLUGIN", "TIER", "ACTION", "CONCURRENCY", "SHADOWS"],
-          snapshot.tools.map((tool) => [
-            tool.name,
-            tool.plugin,
-            tool.tier,
-            tool.action,
-            tool.concurrency,
-            tool.shadowed.join(", "),
-          ]),
-        ),
-      );
-    } finally {
-      await local.close();
+export const listTools = defineCommand({
+  summary: "List the tools of the active profile, who serves them, and what the agent may do.",
+  description:
+    "EFFECT is what the agent's rules say for the action as a whole; single resources can have rules of their own.",
+  args: {},
+  flags: { agent: string({ char: "a", description: "agent whose rules count" }) },
+  async run({ flags }) {
+    const tools = await withLocalKernel({ headless: true }, async ({ client }) => {
+      const { snapshot } = await client.request(RuntimeSnapshotGet, {});
+      const effects = await readEffects(client, snapshot, flags.agent);
+      return snapshot.tools.map((tool) => ({ ...tool, effect: effects.get(tool.action) ?? "deny" }));
+    });
+    if (flags.json) {
+      printJson({ tools });
+      return undefined;
     }
-  }
+    const header = ["TOOL", "PLUGIN", "TIER", "ACTION", "EFFECT", "CONCURRENCY", "SHADOWS"];
+    const rows = tools.map((tool) => [
+      tool.name,
+      tool.plugin,
+      tool.tier,
+      tool.action,
+      tool.effect,
+      tool.concurrency,
+      tool.shadowed.join(", "),
+    ]);
+    print(renderTable(header, rows));
+    return undefined;
+  },
+});
+
+/** Asked of a session that never reaches the disk. */
+async function readEffects(
+  client: CookieClient,
+  snapshot: RuntimeSnapshot,
+  agent: string | undefined,
+): Promise<Map<PermissionAction, PermissionEffect>> {
+  const model = snapshot.default_agent === null ? OFFLINE_MODEL : undefined;
+  const selection = selectRun(snapshot, { agent, model }, null);
+  const { session } = await client.request(SessionCreate, { selection });
+  const { permissions } = await client.request(SessionPermissionGet, {
+    session_id: session.session_id,
+  });
+  return new Map(permissions.map(({ action, effect }) => [action, effect]));
 }

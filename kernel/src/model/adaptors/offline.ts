@@ -157,8 +157,9 @@ function accountOf(since: readonly HistoryMessage[]): string {
 }
 
 function describeResult(result: ToolResultMessage): string {
-  const firstLine = result.output.split("\n", 1)[0] ?? "";
-  return `- ${result.name}: ${result.isError ? "failed" : "ok"}: ${cutUtf8(firstLine, MAX_SUMMARY_BYTES)}`;
+  // Far more than the summary can hold, far less than a result can be.
+  const line = result.output.slice(0, 4096).replace(/\s+/g, " ").trim();
+  return `- ${result.name}: ${result.isError ? "failed" : "ok"}: ${cutUtf8(line, MAX_SUMMARY_BYTES)}`;
 }
 
 function cancelled(): Error {

@@ -47,7 +47,12 @@ describe("a script", () => {
       ["text"],
     ]);
     expect(textOf(turns[2])).toBe(
-      'Script done:\n- read: ok: {"path":"a"}\n- bad: failed: {"path":"b"}\n- read: ok: {}',
+      [
+        "Script done:",
+        '- read: ok: {"path":"a"} second line',
+        '- bad: failed: {"path":"b"} second line',
+        "- read: ok: {} second line",
+      ].join("\n"),
     );
   });
 

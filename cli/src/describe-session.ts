@@ -1,0 +1,63 @@
+import type { EventPayload, SessionMeta } from "@cookie-agent/sdk/protocol";
+import { printable } from "./printable.ts";
+
+/** What fits on a line of a record. */
+const EXCERPT_CHARS = 120;
+
+/** The head of a session's record. */
+export function describeSession(session: SessionMeta): string {
+  const { agent, model } = session.creation_selection;
+  const lines = [
+    `session   ${session.session_id}${session.handle === undefined ? "" : ` (${session.handle})`}`,
+    `title     ${session.title ?? ""}`,
+    `status    ${session.status}${session.access === "foreign" ? ", owned by another process" : ""}`,
+    `agent     ${agent}, ${model.model}${model.variant === null ? "" : ` (${model.variant})`}`,
+    `directory ${session.cwd_identity}`,
+  ];
+  for (const skipped of session.skipped_events) {
+    const place = skipped.seq === undefined ? `line ${skipped.line}` : `event ${skipped.seq}`;
+    lines.push(`unreadable ${place}: ${skipped.reason}`);
+  }
+  return `${lines.map((line) => printable(line).trimEnd()).join("\n")}\n`;
+}
+
+/** One line for an event that a reader of the record wants to see; null for the others. */
+export function describeEvent(payload: EventPayload): string | null {
+  switch (payload.type) {
+    case "user_input_submitted":
+      return row("user", payload.input);
+    case "model_turn_committed": {
+      const text = payload.turn.content
+        .filter((part) => part.type === "text")
+        .map((part) => part.text)
+        .join("");
+      return text === "" ? null : row("model", text);
+    }
+    case "tool_call_started":
+      return row("call", `${payload.tool} ${payload.presentation.primary_argument ?? ""}`);
+    case "tool_call_terminated":
+      return row(payload.outcome, payload.error?.message ?? payload.result?.output ?? "");
+    case "approval_finalized": {
+      const { status, source, reason } = payload.decision;
+      return row("approval", `${status} by ${source} (${reason})`);
+    }
+    case "model_fallback":
+      return row("fallback", `${payload.from.model} to ${payload.to.model}`);
+    case "run_completed":
+      return row("run", "completed");
+    case "run_failed":
+      return row("run", `failed: ${payload.error.message}`);
+    case "run_cancelled":
+      return row("run", `cancelled: ${payload.reason ?? ""}`);
+    case "run_interrupted":
+      return row("run", `interrupted: ${payload.reason ?? ""}`);
+    default:
+      return null;
+  }
+}
+
+function row(kind: string, text: string): string {
+  const line = printable(text).trim();
+  const shown = line.length > EXCERPT_CHARS ? `${line.slice(0, EXCERPT_CHARS - 1)}…` : line;
+  return `${kind.padEnd(10)} ${shown}`.trimEnd();
+}

@@ -1,0 +1,36 @@
+/** Exit code after a second signal (C 7.3). */
+const INTERRUPTED_TWICE = 130;
+
+/** SIGINT and SIGTERM ask the run to stop; a second one ends the process at once. */
+export class InterruptSignal {
+  readonly #controller = new AbortController();
+  readonly #onSignal: () => void;
+
+  /** @param beforeExit The last chance to leave the terminal tidy. */
+  constructor(beforeExit: () => void) {
+    let signals = 0;
+    this.#onSignal = () => {
+      signals += 1;
+      if (signals > 1) {
+        beforeExit();
+        process.exit(INTERRUPTED_TWICE);
+      }
+      this.abort();
+    };
+    process.on("SIGINT", this.#onSignal);
+    process.on("SIGTERM", this.#onSignal);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  abort(): void {
+    this.#controller.abort();
+  }
+
+  dispose(): void {
+    process.off("SIGINT", this.#onSignal);
+    process.off("SIGTERM", this.#onSignal);
+  }
+}

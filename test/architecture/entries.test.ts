@@ -1,0 +1,80 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+/** What each entry exports; a change here is a change of what outsiders build on. */
+const EXPORTS = {
+  "sdk/src/protocol/index.ts": `
+  AgentId, AgentSnapshot, ApprovalDecision, ApprovalId, ApprovalList, ApprovalRecord,
+  ApprovalRequest, ApprovalRespond, ApprovalStatus, ArtifactReference, ArtifactsRead,
+  ArtifactsWrite, AssistantPart, AttemptId, AvailabilityPredicate, CLIENT_PROTOCOL_VERSION,
+  Capabilities, ClientKey, Concurrency, ContextId, CookieError, Count, DecisionReason,
+  DecisionSource, Digest, ERROR_NUMBERS, EVENT_PAYLOADS, EffectivePermission, Empty,
+  EventEnvelope, EventsSubscribe, EventsSubscription, FinishReason, Handshake, HookName,
+  HostGrant, HostLog, JsonObject, LabelResolver, MAX_FRAME_BYTES, MAX_MANIFEST_BYTES, Manifest,
+  ModelErrorKind, ModelErrorSummary, ModelKey, ModelSelection, ModelTurn, OperationCapability,
+  OperationResource, OutputDeclaration, OverlayRule, PLUGIN_PROTOCOL_VERSION, PROGRESS_LIMITS,
+  PROGRESS_WINDOW_BYTES, PermissionAction, PermissionEffect, PermissionEvaluation, PermissionMode,
+  PermissionRule, PluginInitialize, PluginName, PluginPing, PluginRuntime, PluginShutdown,
+  PluginState, PluginStatus, PluginsStatus, PrepareDeclaration, PreparedResource, ProcessAttach,
+  ProcessDetach, ProviderId, ProviderModelId, RUNLESS_EVENTS, ReasoningPart, ReplayDisposition,
+  ResolvedModel, ResourceBoundary, ResourceLifetime, ResourceSource, RetainedOutput,
+  RetainedStream, Revision, Revisions, RuleSource, RunCancel, RunError, RunId, RunRecallSteer,
+  RunSelection, RunStart, RunSteer, RunToolStdin, RuntimeSnapshot, RuntimeSnapshotGet,
+  STREAM_EVENTS, SafeCode, Semver, SessionCreate, SessionGet, SessionId, SessionList, SessionMeta,
+  SessionOrigin, SessionPermissionGet, SessionPermissionSet, SessionResume,
+  SessionSetPermissionMode, SessionStatus, SkippedEvent, StaticResource, StreamName, TextPart,
+  Timestamp, TitleChange, ToolAttachment, ToolCallError, ToolCallId, ToolCallOwner, ToolCallPart,
+  ToolCallResult, ToolDeclaration, ToolEntry, ToolName, ToolOutcome, ToolOutputDelta,
+  ToolOutputGap, ToolOutputSnapshot, ToolPresentation, ToolResult, ToolsCall, ToolsDiscard,
+  ToolsPrepare, ToolsProgress, ToolsProgressAck, ToolsRevalidate, ToolsStdin, TrustTier, Usage,
+  UserDecision, VariantId, WildcardPattern, boundedText, controlFreeText, fromPlugin,
+  isCookieError, isErrorCode, notification, request, toPlugin, type AgentEntry,
+  type CookieErrorOptions, type ErrorCode, type EventPayload, type EventPayloadOf, type EventType,
+  type Method, type ModelEntry, type Notification, type ParamsInput, type ParamsOf,
+  type ResultInput, type ResultOf, type StoredEvent, type ToolProgress, utf8Length
+`,
+  "sdk/src/rpc/index.ts": `
+  Connection, createLineTransport, createMemoryPair, cutText, fromWireError, toWireError,
+  type BadLine, type ConnectionOptions, type FrameFlow, type LineTransport,
+  type LineTransportOptions, type RequestOptions, type Transport, type WireError
+`,
+  "sdk/src/plugin/index.ts": `
+  ToolError, createManifest, definePlugin, defineTool, serve, servePlugin, type ArgumentsOf,
+  type DynamicPrepare, type HostClient, type LogLevel, type OutputChunk, type Plugin,
+  type PluginContext, type PluginDefinition, type PrepareRequest, type PreparedCall,
+  type ProgressDelta, type StaticPrepare, type ToolAnswer, type ToolAnswerOptions,
+  type ToolDefinition, type ToolInvocation, type ToolParameters
+`,
+  "sdk/src/client/index.ts": `
+  CookieClient, type SessionNews, type SubscribeOptions
+`,
+  "kernel/src/index.ts": `
+  ConfigError, grantTrust, inspectContents, inspectSetup, listTrust, openKernel, revokeTrust,
+  type Kernel, type LogLevel, type Logger, type OpenKernelOptions, type SetupReport,
+  type WorkspaceContents
+`,
+};
+
+test.for(Object.entries(EXPORTS))("%s exports exactly the pinned names", ([file, names]) => {
+  expect(exportedNames(file)).toEqual(names.split(",").map((name) => name.trim()));
+});
+
+/** An entry consists of named re-exports and nothing else. */
+function exportedNames(file: string): string[] {
+  const text = readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
+  const names: string[] = [];
+  const rest = text.replace(
+    /export (type )?\{([^}]*)\} from "[^"]+";/g,
+    (_, type: string | undefined, list: string) => {
+      for (const entry of list.split(",").map((name) => name.trim())) {
+        if (entry === "") continue;
+        const isType = type !== undefined || entry.startsWith("type ");
+        const name = entry.replace(/^type /, "").replace(/^.* as /, "");
+        names.push(isType ? `type ${name}` : name);
+      }
+      return "";
+    },
+  );
+  expect(rest.trim()).toBe("");
+  return names.sort();
+}
