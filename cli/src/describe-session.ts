@@ -1,4 +1,4 @@
-import type { EventPayload, SessionMeta } from "@cookie-agent/sdk/protocol";
+import type { EventPayload, SessionMeta, ToolCallError } from "@cookie-agent/sdk/protocol";
 import { printable } from "./printable.ts";
 
 /** What fits on a line of a record. */
@@ -36,7 +36,9 @@ export function describeEvent(payload: EventPayload): string | null {
     case "tool_call_started":
       return row("call", `${payload.tool} ${payload.presentation.primary_argument ?? ""}`);
     case "tool_call_terminated":
-      return row(payload.outcome, payload.error?.message ?? payload.result?.output ?? "");
+      return payload.error === null
+        ? row(payload.outcome, payload.result?.output ?? "")
+        : row(payload.outcome, describeCallError(payload.error));
     case "approval_finalized": {
       const { status, source, reason } = payload.decision;
       return row("approval", `${status} by ${source} (${reason})`);
@@ -53,6 +55,16 @@ export function describeEvent(payload: EventPayload): string | null {
       return row("run", `interrupted: ${payload.reason ?? ""}`);
     default:
       return null;
+  }
+}
+
+/** Why a call has no result. A denial is written for the model, as JSON. */
+export function describeCallError({ code, message }: ToolCallError): string {
+  if (code !== "permission_denied") return message;
+  try {
+    return `denied (${(JSON.parse(message) as { reason: string }).reason})`;
+  } catch {
+    return message;
   }
 }
 

@@ -19,6 +19,8 @@ import { KeyMutex } from "./support/key-mutex.ts";
 import { type Logger, silentLogger } from "./support/logger.ts";
 import { ArgumentChecker } from "./tool/check-arguments.ts";
 import { OutputHub } from "./tool/output-hub.ts";
+import { tellOwnership } from "./tool/plugin-ownership.ts";
+import { buildSlotTable } from "./tool/tool-slots.ts";
 
 export interface OpenKernelOptions {
   /** The directory that is worked in; its canonical form is the workspace root. */
@@ -153,7 +155,11 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
       await plugins.ready();
       return runtimeSnapshot(facts);
     },
-    pluginStatus: () => plugins.status(),
+    pluginStatus: () =>
+      tellOwnership(
+        plugins.status(),
+        buildSlotTable({ plugins: plugins.plugins(), tools: config.tools }),
+      ),
   };
   let closing: Promise<void> | null = null;
   return {

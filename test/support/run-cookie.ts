@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { TempProject } from "./temp-project.ts";
 
-const LAUNCHER = fileURLToPath(new URL("../../cli/bin/cookie.js", import.meta.url));
+export const LAUNCHER = fileURLToPath(new URL("../../cli/bin/cookie.js", import.meta.url));
 
 export interface CookieResult {
   readonly exitCode: number | null;

@@ -1,20 +1,27 @@
 /** Exit code after a second signal (C 7.3). */
 const INTERRUPTED_TWICE = 130;
 
+export interface InterruptListener {
+  /** The run is being stopped. */
+  onStopping(): void;
+  /** The process ends now: the last chance to leave the terminal tidy. */
+  onExit(): void;
+}
+
 /** SIGINT and SIGTERM ask the run to stop; a second one ends the process at once. */
 export class InterruptSignal {
   readonly #controller = new AbortController();
   readonly #onSignal: () => void;
 
-  /** @param beforeExit The last chance to leave the terminal tidy. */
-  constructor(beforeExit: () => void) {
+  constructor(listener: InterruptListener) {
     let signals = 0;
     this.#onSignal = () => {
       signals += 1;
       if (signals > 1) {
-        beforeExit();
+        listener.onExit();
         process.exit(INTERRUPTED_TWICE);
       }
+      listener.onStopping();
       this.abort();
     };
     process.on("SIGINT", this.#onSignal);

@@ -68,7 +68,7 @@ export class ProgressLine {
 
   #draw(): void {
     const elapsed = `${Math.floor((performance.now() - this.#startedAt) / 1000)} s`;
-    const width = Math.max((this.#out.columns ?? 80) - 1, 20);
+    const width = Math.max((this.#out.columns || 80) - 1, 20);
     const line = [...printable(`${elapsed} · ${this.#activity()}`)].slice(0, width).join("");
     // no wrapping while it is drawn: a wide character must not push the line onto a second row
     this.#out.write(`\r\u001B[K\u001B[?7l${line}\u001B[?7h`);

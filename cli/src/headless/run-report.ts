@@ -1,5 +1,6 @@
 import type { SessionNews } from "@cookie-agent/sdk/client";
 import type { EventPayload, SessionId, StoredEvent } from "@cookie-agent/sdk/protocol";
+import { describeCallError } from "../describe-session.ts";
 import { jsonLine, printable, printableLines } from "../printable.ts";
 import { writeError } from "../report-error.ts";
 import type { RunEnd, RunObserver } from "./drive-run.ts";
@@ -116,7 +117,7 @@ function describe(payload: EventPayload): string | null {
     case "tool_call_terminated":
       return payload.error === null
         ? `call ${payload.outcome}`
-        : `call ${payload.outcome}: ${payload.error.message}`;
+        : `call ${payload.outcome}: ${describeCallError(payload.error)}`;
     case "approval_requested":
       return `approval needed: ${payload.request.title}`;
     case "approval_finalized":

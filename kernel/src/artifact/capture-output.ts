@@ -18,6 +18,8 @@ import {
   renderOutput,
 } from "./render-output.ts";
 
+const FULL_CODES: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
+
 /** `[tool_output]`: what of a stream is shown, and how much of a call is kept. */
 export interface OutputLimits {
   readonly maxLines: number;
@@ -43,6 +45,7 @@ export class OutputCapture {
   readonly #maxRetainedBytes: number;
   #acceptedBytes = 0;
   #failure: CookieError | undefined;
+  #finished = false;
 
   constructor(options: {
     store: ArtifactStore;
@@ -75,7 +78,7 @@ export class OutputCapture {
   /**
    * Accepts text. Rejects with `progress_limit` for an undeclared stream, `resource_limit` when the call's cap is
    * reached (what fits is kept, E-104) and `execution_failed` when the disk fails; after one of the last two every
-   * further write rejects alike.
+   * further write rejects alike. On a full disk all of it is given up at once: the record needs the space.
    */
   async write(stream: string | null, text: string): Promise<void> {
     if (this.#failure) throw this.#failure;
@@ -89,6 +92,10 @@ export class OutputCapture {
       if (accepted.length < text.length) throw overCap(this.#maxRetainedBytes);
     } catch (error) {
       this.#failure = toCookieError(error);
+      if (isDiskFull(this.#failure)) {
+        this.discard();
+        this.#failure = diskFull(this.#failure);
+      }
       throw this.#failure;
     }
   }
@@ -96,10 +103,15 @@ export class OutputCapture {
   /**
    * Publishes every stream and, for named ones, their manifest; previews tell the model how to read on. Rejects with
    * the write error when a complete result is asked for after one (the capture then stays open), and with
-   * `execution_failed` when nothing could be published (T-132).
+   * `execution_failed` when nothing could be published or the disk was full (T-132), `operation_changed` when asked
+   * a second time (T-038).
    */
   async finish(end: { incomplete: boolean }): Promise<CapturedOutput> {
-    if (this.#failure && !end.incomplete) throw this.#failure;
+    if (this.#finished) {
+      throw new CookieError("operation_changed", "the output of this call was completed already");
+    }
+    if (this.#failure && (!end.incomplete || isDiskFull(this.#failure))) throw this.#failure;
+    this.#finished = true;
     try {
       const sealed = this.#channels.map(sealChannel);
       const streams = sealed.map(describeStream);
@@ -187,6 +199,18 @@ function undeclaredStream(stream: string | null): CookieError {
     stream === null
       ? "the tool declares named streams; every chunk of output must name one"
       : `the tool does not declare the output stream ${stream}`,
+  );
+}
+
+function isDiskFull({ cause }: CookieError): boolean {
+  return cause instanceof Error && "code" in cause && FULL_CODES.has(String(cause.code));
+}
+
+function diskFull({ cause }: CookieError): CookieError {
+  return new CookieError(
+    "execution_failed",
+    "the disk that keeps the sessions is full; what the call printed is lost, its effects are not undone",
+    { cause },
   );
 }
 

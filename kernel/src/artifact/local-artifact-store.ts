@@ -172,11 +172,10 @@ class LocalArtifactStore implements ArtifactStore {
     const placed = fs.existsSync(join(this.#storeDir, rootId));
     const directory = placed ? this.#treeDirectory(rootId) : join(this.#storeDir, SHARED_DIRECTORY);
     try {
-      fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
+      // not recursive: a store that somebody removed must not come back half made
+      fs.mkdirSync(directory, { mode: 0o700 });
     } catch (error) {
-      throw new CookieError("execution_failed", "the artifact folder cannot be created", {
-        cause: error,
-      });
+      if (!fs.existsSync(directory)) throw noFolder(error);
     }
     return directory;
   }
@@ -185,6 +184,10 @@ class LocalArtifactStore implements ArtifactStore {
     if (this.#checked.size >= MAX_CHECKED) this.#checked.clear();
     this.#checked.set(path, artifact);
   }
+}
+
+function noFolder(cause: unknown): CookieError {
+  return new CookieError("execution_failed", "the artifact folder cannot be created", { cause });
 }
 
 /** Makes an artifact young again (T-146); false when it is not there as it should be. */

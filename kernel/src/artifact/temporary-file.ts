@@ -89,8 +89,7 @@ export class TemporaryFile {
   async moveTo(target: string): Promise<void> {
     const { sha256 } = this.seal();
     try {
-      await datasync(this.#fd);
-      const found = await digestFile(this.#fd);
+      const [found] = await Promise.all([digestFile(this.#fd), datasync(this.#fd)]);
       if (found.sha256 !== sha256) throw new Error("the file does not hold what was written");
       // A capture may have grown for longer than the collector's grace period.
       const now = new Date();

@@ -8,6 +8,10 @@ import { registerRunMethods } from "./run-methods.ts";
 import { registerRuntimeMethods } from "./runtime-methods.ts";
 import { registerSessionMethods } from "./session-methods.ts";
 
+/** Requests of one client that may be served at the same time (D-082). */
+const MAX_IN_FLIGHT = 128;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+
 /**
  * One client, from its handshake to its end. Losing it ends its subscriptions and never a run that it started
  * (D-102).
@@ -15,7 +19,10 @@ import { registerSessionMethods } from "./session-methods.ts";
 export class ClientConnection {
   readonly #connection: Connection;
   readonly #cleanups = new Set<() => void>();
+  readonly #handshakeTimer: NodeJS.Timeout;
   #greeted = false;
+  #inFlight = 0;
+  #ended = false;
 
   constructor(transport: Transport, services: ClientServices) {
     this.#connection = new Connection({
@@ -25,12 +32,18 @@ export class ClientConnection {
     });
     this.#connection.onRequest(Handshake, ({ protocol_version }) => {
       this.#greeted = true;
+      clearTimeout(this.#handshakeTimer);
       return { protocol_version };
     });
     const route: Route = (method, handler) => {
-      this.#connection.onRequest(method, (params, signal) => {
-        if (!this.#greeted) throw new CookieError("handshake_required", "handshake required");
-        return handler(params, signal);
+      this.#connection.onRequest(method, async (params, signal) => {
+        this.#admit();
+        this.#inFlight += 1;
+        try {
+          return await handler(params, signal);
+        } finally {
+          this.#inFlight -= 1;
+        }
       });
     };
     registerSessionMethods(route, services);
@@ -40,10 +53,14 @@ export class ClientConnection {
     registerEventMethods(route, services, {
       notify: (notification, params) => this.#connection.notify(notification, params),
       onEnd: (cleanup) => {
-        this.#cleanups.add(cleanup);
+        if (this.#ended) cleanup();
+        else this.#cleanups.add(cleanup);
         return () => this.#cleanups.delete(cleanup);
       },
     });
+    // Whoever says nothing keeps no connection (D-025).
+    this.#handshakeTimer = setTimeout(() => this.close(), HANDSHAKE_TIMEOUT_MS);
+    this.#handshakeTimer.unref();
     this.#connection.listen();
   }
 
@@ -56,7 +73,15 @@ export class ClientConnection {
     return this.#connection.closed;
   }
 
+  #admit(): void {
+    if (!this.#greeted) throw new CookieError("handshake_required", "handshake required");
+    if (this.#inFlight < MAX_IN_FLIGHT) return;
+    throw new CookieError("busy", `at most ${MAX_IN_FLIGHT} requests are served at a time`);
+  }
+
   #release(): void {
+    this.#ended = true;
+    clearTimeout(this.#handshakeTimer);
     for (const cleanup of this.#cleanups) cleanup();
     this.#cleanups.clear();
   }

@@ -3,12 +3,15 @@ import {
   EventsSubscription,
   type Notification,
   type ParamsInput,
+  type ParamsOf,
+  type ResultInput,
   type SessionId,
   type StoredEvent,
   ToolOutputDelta,
   ToolOutputGap,
   ToolOutputSnapshot,
 } from "@cookie-agent/sdk/protocol";
+import type { SessionActor } from "../session/session-actor.ts";
 import type { OutputNotice } from "../tool/output-notice.ts";
 import type { ClientServices } from "./client-services.ts";
 import type { Route } from "./route.ts";
@@ -17,7 +20,7 @@ import type { Route } from "./route.ts";
 export interface SubscriberPort {
   /** Resolves once the connection has room for more. */
   notify<N extends Notification>(notification: N, params: ParamsInput<N>): Promise<void>;
-  /** Runs `cleanup` when the connection ends; the returned function takes that back. */
+  /** Runs `cleanup` when the connection ends, at once if it has; the returned function takes that back. */
   onEnd(cleanup: () => void): () => void;
 }
 
@@ -30,8 +33,10 @@ export function registerEventMethods(
 ): void {
   const current = new Map<SessionId, () => void>();
 
-  route(EventsSubscribe, async ({ session_id, cursor, limit, interactive, outputs: wanted }) => {
-    const actor = await sessions.get(session_id);
+  const subscribe = async (
+    actor: SessionActor,
+    { session_id, cursor, limit, interactive, outputs: wanted }: ParamsOf<typeof EventsSubscribe>,
+  ): Promise<ResultInput<typeof EventsSubscribe>> => {
     const { events, more, tail } = await actor.subscribe({
       cursor: cursor ?? 0,
       ...(limit === undefined ? {} : { limit }),
@@ -39,8 +44,9 @@ export function registerEventMethods(
     if (more) return { events, more };
     if (tail === undefined) return { events, live: false };
 
-    current.get(session_id)?.();
+    // Attached before the tail that this one replaces lets go: nobody left in between.
     const detach = interactive ? actor.attachInteractive() : () => undefined;
+    current.get(session_id)?.();
     const output = wanted === false ? null : outputs.subscribe(session_id);
     const end = () => {
       tail.close();
@@ -49,8 +55,8 @@ export function registerEventMethods(
       forget();
       if (current.get(session_id) === end) current.delete(session_id);
     };
-    const forget = port.onEnd(end);
     current.set(session_id, end);
+    const forget = port.onEnd(end);
     const active_outputs = outputs
       .active(session_id)
       .map(({ toolCallId, streams }) => ({ call_id: toolCallId, streams }));
@@ -60,7 +66,10 @@ export function registerEventMethods(
       if (output !== null) void pumpOutput(port, session_id, output).catch(() => output.close());
     });
     return { events, active_outputs, live: true };
-  });
+  };
+  route(EventsSubscribe, (params) =>
+    sessions.read(params.session_id, (actor) => subscribe(actor, params)),
+  );
 }
 
 /** Hands events on as fast as the connection takes them; the tail's own bound turns a slow reader into a gap. */

@@ -18,21 +18,18 @@ export function registerRunMethods(route: Route, { sessions }: ClientServices): 
     return { run_id: await actor.startRun({ clientRunId: client_run_id, selection, input }) };
   });
   route(RunSteer, async ({ run_id, input }) => {
-    const actor = await sessions.withRun(run_id);
-    await actor.steer(run_id, input);
+    await sessions.ofRun(run_id).steer(run_id, input);
     return { accepted: true };
   });
-  route(RunRecallSteer, async ({ run_id }) => {
-    const actor = await sessions.withRun(run_id);
-    return { recalled: await actor.recall(run_id) };
-  });
-  route(RunCancel, async ({ run_id, reason }) => {
-    const actor = await sessions.withRun(run_id).catch(() => undefined);
-    return { cancelled: actor?.cancel(run_id, reason ?? null) ?? false };
-  });
+  route(RunRecallSteer, async ({ run_id }) => ({
+    recalled: await sessions.ofRun(run_id).recall(run_id),
+  }));
+  route(RunCancel, ({ run_id, reason }) => ({
+    cancelled: sessions.cancelRun(run_id, reason ?? null),
+  }));
   route(RunToolStdin, async ({ run_id, call_id, data, eof }) => {
-    const actor = await sessions.withRun(run_id);
-    await actor.feedStdin(run_id, call_id, decodeBase64(data ?? null), eof);
+    const bytes = decodeBase64(data ?? null);
+    await sessions.ofRun(run_id).feedStdin(run_id, call_id, bytes, eof);
     return { accepted: true };
   });
 }

@@ -16,11 +16,14 @@ export function registerSessionMethods(route: Route, { sessions }: ClientService
     return { session: { ...actor.meta(), access: "owned" as const } };
   });
   route(SessionList, async () => ({ sessions: await sessions.list() }));
-  route(SessionGet, async ({ session_id }) => {
-    const actor = await sessions.get(session_id);
-    const access = actor.writable ? ("owned" as const) : await sessions.access(session_id);
-    return { session: { ...actor.meta(), access } };
-  });
+  route(SessionGet, ({ session_id }) =>
+    sessions.read(session_id, async (actor) => {
+      const access = actor.writable
+        ? ("owned" as const)
+        : await sessions.access(actor.rootSessionId);
+      return { session: { ...actor.meta(), access } };
+    }),
+  );
   route(SessionResume, async ({ session_id }) => {
     const actor = await sessions.adopt(session_id);
     return {
@@ -33,10 +36,12 @@ export function registerSessionMethods(route: Route, { sessions }: ClientService
     actor.setMode(mode);
     return {};
   });
-  route(SessionPermissionGet, async ({ session_id }) => {
-    const actor = await sessions.get(session_id);
-    return { permissions: actor.permissions(), current_mode: actor.mode };
-  });
+  route(SessionPermissionGet, ({ session_id }) =>
+    sessions.read(session_id, (actor) => ({
+      permissions: actor.permissions(),
+      current_mode: actor.mode,
+    })),
+  );
   route(SessionPermissionSet, async ({ session_id, action, resource, effect, source }) => {
     const actor = await sessions.adopt(session_id);
     await actor.setOverlayRule({ action, resource, effect, source: source ?? "user" });

@@ -2,6 +2,7 @@ import { createRequire } from "node:module";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import type { Node, Parser } from "web-tree-sitter";
 import { readWord } from "./command-words.ts";
+import { HiddenCode } from "./hidden-code.ts";
 import { unwrapCommand } from "./unwrap-command.ts";
 
 /** What the rules of a command string look at beside the whole string (S-264). */
@@ -35,6 +36,8 @@ export async function labelCommand(command: string): Promise<CommandLabels> {
   loading ??= loadParser();
   const found = new Labels(await loading);
   found.read(command, 0);
+  const joined = joinWords(command);
+  if (joined !== command) found.readOther(joined);
   return found.finish();
 }
 
@@ -56,10 +59,16 @@ async function loadParser(): Promise<Parser> {
   }
 }
 
+/** Bash joins a word that goes on behind a backslash at the line's end; the grammar cuts it. */
+function joinWords(command: string): string {
+  return command.replace(/(?<=[^\s\\])\\\n(?=\S)/g, "");
+}
+
 class Labels {
   readonly #parser: Parser;
   readonly #parts = new Set<string>();
   readonly #outer = new Set<string>();
+  readonly #hidden = new HiddenCode();
   #resolved = true;
 
   constructor(parser: Parser) {
@@ -73,52 +82,71 @@ class Labels {
       return;
     }
     try {
-      if (tree.rootNode.hasError) this.#resolved = false;
-      this.#visit(tree.rootNode, [], scriptDepth, 0);
+      // Only the grammar takes the other controls for white space.
+      if (tree.rootNode.hasError || /[\r\v\f]/.test(script)) this.#resolved = false;
+      this.#visit(tree.rootNode, NOTHING, scriptDepth, 0);
     } finally {
       tree.delete();
     }
   }
 
+  /** Another reading of the string; which one bash takes is not known. */
+  readOther(script: string): void {
+    this.#resolved = false;
+    this.read(script, 0);
+  }
+
   finish(): CommandLabels {
     return {
-      parsed: this.#resolved,
+      parsed: this.#resolved && !this.#hidden.found && !this.#movesProgram(),
       parts: [...this.#parts],
       outer: [...this.#outer].filter((form) => !this.#parts.has(form)),
     };
   }
 
-  /** @param writes The redirections to files of the statement that `node` is the last command of. */
-  #visit(node: Node, writes: readonly string[], scriptDepth: number, depth: number): void {
-    if (depth > MAX_DEPTH || this.#parts.size > MAX_PARTS || hidesSubstitution(node)) {
+  /** @param tail What the redirections behind `node` add to its last command. */
+  #visit(node: Node, tail: Tail, scriptDepth: number, depth: number): void {
+    if (depth > MAX_DEPTH || this.#parts.size > MAX_PARTS) {
       this.#resolved = false;
       return;
     }
+    this.#hidden.inspect(node);
     const children = node.namedChildren.filter(isNode);
-    let inherited: readonly string[] = [];
+    let inherited = NOTHING;
     let heir: Node | null | undefined = null;
     if (node.type === "redirected_statement") {
-      inherited = [...writes, ...redirectsOf(children).filter(writesFile).map(textOf)];
+      inherited = joinTails(tailOf(redirectsOf(children)), tail);
       heir = node.childForFieldName("body");
     } else if (node.type === "command") {
-      const own = redirectsOf(children).filter(writesFile).map(textOf);
-      this.#addCommand(node, [...writes, ...own], scriptDepth);
+      this.#addCommand(node, joinTails(tailOf(redirectsOf(children)), tail), scriptDepth);
     } else if (["list", "pipeline", "negated_command"].includes(node.type)) {
-      inherited = writes;
+      inherited = tail;
       heir = children.at(-1);
     } else {
-      inherited = writes;
+      inherited = tail;
     }
-    if (!heir && inherited.length > 0) this.#parts.add(inherited.join(" "));
+    if (!heir) {
+      if (inherited.writes.length > 0) this.#parts.add(inherited.writes.join(" "));
+      if (inherited.words.length > 0) this.#resolved = false;
+    }
     for (const child of children) {
-      const handed = heir && child.id === heir.id ? inherited : [];
+      const handed = heir && child.id === heir.id ? inherited : NOTHING;
       this.#visit(child, handed, scriptDepth, depth + 1);
     }
   }
 
-  #addCommand(node: Node, writes: readonly string[], scriptDepth: number): void {
+  /** A program named by a relative path is another one in another directory. */
+  #movesProgram(): boolean {
+    const forms = [...this.#parts, ...this.#outer];
+    return (
+      forms.some((form) => /^(?:cd|pushd|popd)(?:\s|$)/.test(form)) &&
+      forms.some((form) => /^[^\s/][^\s]*\//.test(form))
+    );
+  }
+
+  #addCommand(node: Node, { writes, words: added }: Tail, scriptDepth: number): void {
     const name = node.childForFieldName("name");
-    const operands = node.childrenForFieldName("argument").filter(isNode);
+    const operands = [...node.childrenForFieldName("argument").filter(isNode), ...added];
     const words = (name ? [name, ...operands] : operands).map(readWord);
     const { label, outer, script, resolved } = unwrapCommand(words);
     const assignments = node.namedChildren
@@ -137,27 +165,62 @@ class Labels {
   }
 }
 
+/** What stands behind a command among its redirections. */
+interface Tail {
+  /** The redirections that write files. */
+  readonly writes: readonly string[];
+  /** Arguments, which the grammar gives to the redirection before them. */
+  readonly words: readonly Node[];
+}
+
+const NOTHING: Tail = { writes: [], words: [] };
+
+function tailOf(redirects: readonly Node[]): Tail {
+  return {
+    writes: redirects.filter(writesFile).map(writeOf),
+    words: redirects.flatMap(wordsBehind),
+  };
+}
+
+function joinTails(first: Tail, second: Tail): Tail {
+  return {
+    writes: [...first.writes, ...second.writes],
+    words: [...first.words, ...second.words],
+  };
+}
+
 function redirectsOf(children: readonly Node[]): Node[] {
   return children.flatMap((child) => {
     if (child.type === "file_redirect") return [child];
     if (child.type !== "heredoc_redirect") return [];
-    return child.namedChildren.filter(isNode).filter((inner) => inner.type === "file_redirect");
+    const inner = child.namedChildren.filter(isNode);
+    return [child, ...inner.filter((redirect) => redirect.type === "file_redirect")];
   });
 }
 
+function wordsBehind(redirect: Node): Node[] {
+  const words = redirect.namedChildren
+    .filter(isNode)
+    .filter((child) => child.type !== "file_descriptor" && child.type !== "file_redirect");
+  if (redirect.type === "file_redirect") return closesDescriptor(redirect) ? words : words.slice(1);
+  return words.filter((child) => !child.type.startsWith("heredoc_"));
+}
+
+function writeOf(redirect: Node): string {
+  const end = wordsBehind(redirect)[0]?.startIndex ?? redirect.endIndex;
+  return redirect.text.slice(0, end - redirect.startIndex).trimEnd();
+}
+
+function closesDescriptor(redirect: Node): boolean {
+  return /^\d*[<>]&-/.test(redirect.text);
+}
+
 function writesFile(redirect: Node): boolean {
+  if (redirect.type !== "file_redirect" || closesDescriptor(redirect)) return false;
   const operator = redirect.children.find((child) => child?.isNamed === false)?.type ?? "";
   const destination = redirect.childForFieldName("destination")?.text ?? "";
   if (!operator.includes(">") || destination === "/dev/null") return false;
   return !(operator.endsWith("&") && /^(?:\d+-?|-)$/.test(destination)) && operator !== ">&-";
-}
-
-/** A substitution that the grammar took for plain text would run unseen. */
-function hidesSubstitution(node: Node): boolean {
-  if (node.childCount > 0 || !["word", "string_content", "variable_name"].includes(node.type)) {
-    return false;
-  }
-  return /`|\$\(/.test(node.text.replace(/\\./gs, ""));
 }
 
 function textOf(node: Node): string {

@@ -1,4 +1,5 @@
 import type { Word } from "./command-words.ts";
+import { redirectsPrograms } from "./program-variables.ts";
 
 /** What one simple command comes to once the wrappers in front of it are taken off. */
 export interface UnwrappedCommand {
@@ -129,16 +130,22 @@ export function unwrapCommand(words: readonly Word[]): UnwrappedCommand {
   const outer: string[] = [];
   let rest = words;
   let input: XargsInput | null = null;
+  let isPlain = true;
 
   const end = (label: string | null, resolved: boolean, script: string | null = null) => ({
     label,
     outer: outer.filter((form) => form !== label),
     script,
-    resolved,
+    resolved: resolved && isPlain,
   });
 
   for (;;) {
     while (rest[0] !== undefined && LEADING_KEYWORDS.has(rest[0].raw)) rest = rest.slice(1);
+    // The name of a new descriptor, which the grammar takes for the command.
+    if (/^\{\w+\}$/.test(rest[0]?.raw ?? "")) {
+      isPlain = false;
+      rest = rest.slice(1);
+    }
     const name = rest[0];
     // xargs then takes the command itself from its input.
     if (name === undefined) return end(null, input === null);
@@ -158,6 +165,11 @@ export function unwrapCommand(words: readonly Word[]): UnwrappedCommand {
       const known = shell !== null && !isReplaced(shell.script, input);
       return known ? end(null, true, shell.script) : end(labelOf(rest), false);
     }
+    if (program === "trap" && rest.length > 2) {
+      const action = rest[rest[1]?.raw === "--" ? 2 : 1]?.value ?? null;
+      return end(labelOf(rest), action !== null, action);
+    }
+    if (program === "find") outer.push(...executedByFind(rest).flatMap(formsOf));
     const wrapper = WRAPPERS.get(program);
     if (wrapper === undefined) return end(labelOf(rest), true);
     const inner = skipOptions(wrapper, rest.slice(1));
@@ -167,8 +179,19 @@ export function unwrapCommand(words: readonly Word[]): UnwrappedCommand {
       return end(wrapper.silentAlone ? null : labelOf(rest), input === null);
     }
     if (program === "xargs") input = { replace: replacedText(rest.slice(1)) };
-    rest = inner;
+    const isNamedCoprocess = program === "coproc" && inner[1]?.raw === "{";
+    rest = isNamedCoprocess ? inner.slice(2) : inner;
   }
+}
+
+/** The command behind every `-exec`; only a deny or an ask looks at it. */
+function executedByFind(words: readonly Word[]): (readonly Word[])[] {
+  return words.flatMap((word, at) => {
+    if (!/^-(?:exec|ok)(?:dir)?$/.test(word.value ?? "")) return [];
+    const behind = words.slice(at + 1);
+    const end = behind.findIndex(({ value }) => value === ";" || value === "+");
+    return [end < 0 ? behind : behind.slice(0, end)];
+  });
 }
 
 interface XargsInput {
@@ -178,6 +201,7 @@ interface XargsInput {
 /** The words after the options of a wrapper; null when they cannot be told apart. */
 function skipOptions(wrapper: Wrapper, words: readonly Word[]): readonly Word[] | "query" | null {
   let at = 0;
+  if (wrapper.assignments && words.some(assignsProgram)) return null;
   for (; at < words.length; at += 1) {
     const word = words[at]?.value ?? "";
     if (wrapper.assignments && isAssignment(words[at])) continue;
@@ -201,6 +225,10 @@ function isAssignment(word: Word | undefined): boolean {
   if (word === undefined) return false;
   if (word.value !== null) return /^[A-Za-z_]\w*=/.test(word.value);
   return /^[A-Za-z_]\w*="(?:[^"\\]|\\.)*"$/s.test(word.raw);
+}
+
+function assignsProgram(word: Word): boolean {
+  return redirectsPrograms(/^([A-Za-z_]\w*)=/.exec(word.value ?? word.raw)?.[1] ?? "");
 }
 
 function longWidth(wrapper: Wrapper, word: string): number | null {
@@ -269,7 +297,7 @@ function formsOf(words: readonly Word[]): string[] {
   const plain = words.map((word) => word.value ?? word.raw).join(" ");
   const label = labelOf(words);
   const name = words[0]?.value ?? "";
-  const directory = name.startsWith("/") ? name.length - baseName(name).length : 0;
+  const directory = name.length - baseName(name).length;
   return [label, plain, label.slice(directory), plain.slice(directory)];
 }
 

@@ -9,6 +9,7 @@ import {
 import type { Connection } from "@cookie-agent/sdk/rpc";
 import { createDeferred } from "../support/deferred.ts";
 import type { ContextGrants, ContextScope } from "./context-grants.ts";
+import { withDiscarded } from "./discarded.ts";
 import type { CallContext } from "./host-services.ts";
 import type { PluginLimits } from "./plugin-limits.ts";
 import type { RequestSlots } from "./request-slots.ts";
@@ -119,7 +120,7 @@ export class RequestDesk {
         (result) => {
           answered();
           if (interruption === undefined) outcome.resolve(result);
-          else outcome.reject(interruption);
+          else outcome.reject(withDiscarded(interruption, { results: 1 }));
         },
         (error: unknown) => {
           answered();

@@ -1,4 +1,4 @@
-import { type ContextId, CookieError } from "@cookie-agent/sdk/protocol";
+import { type ContextId, CookieError, type Digest } from "@cookie-agent/sdk/protocol";
 import { createId } from "../support/create-id.ts";
 import type { CallContext } from "./host-services.ts";
 
@@ -7,6 +7,8 @@ export type ContextScope = "request" | "call";
 interface Grant {
   readonly scope: ContextScope;
   readonly context: CallContext;
+  /** Digests of the artifacts that were written under this right. */
+  readonly written: Set<Digest>;
 }
 
 /** The rights of one connection to act on sessions: each lasts while its request is unanswered (E-116, E-117). */
@@ -15,7 +17,7 @@ export class ContextGrants {
 
   grant(scope: ContextScope, context: CallContext): ContextId {
     const id = createId<ContextId>();
-    this.#grants.set(id, { scope, context });
+    this.#grants.set(id, { scope, context, written: new Set() });
     return id;
   }
 
@@ -25,6 +27,14 @@ export class ContextGrants {
 
   revokeAll(): void {
     this.#grants.clear();
+  }
+
+  noteWritten(id: ContextId, digest: Digest): void {
+    this.#grants.get(id)?.written.add(digest);
+  }
+
+  hasWritten(id: ContextId, digest: Digest): boolean {
+    return this.#grants.get(id)?.written.has(digest) === true;
   }
 
   /** Throws `context_invalid` for an unknown, spent or foreign context and for one of too small a scope. */

@@ -24,6 +24,7 @@ import { RequestDesk } from "./bounded-request.ts";
 import { checkAnswer } from "./check-answer.ts";
 import { checkPrepared } from "./check-prepared.ts";
 import { ContextGrants } from "./context-grants.ts";
+import { withDiscarded } from "./discarded.ts";
 import { type HandshakeFacts, shakeHands } from "./handshake.ts";
 import { type CallContext, type HostServices, SERVED_GRANTS } from "./host-services.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
@@ -95,6 +96,7 @@ export class PluginConnection {
     });
     serveHostRequests(this.#rpc, {
       plugin: plugin.name,
+      tier: plugin.tier,
       grants: this.#grants,
       services,
       initialized: () => this.#claims !== undefined,
@@ -189,8 +191,10 @@ export class PluginConnection {
       await intake.finish();
       if (progressFailure !== undefined) throw progressFailure;
       return checkAnswer(answer, tool, intake.streamed);
-    } finally {
+    } catch (error) {
       await intake.finish();
+      throw isCookieError(error) ? withDiscarded(error, { progress: intake.discarded }) : error;
+    } finally {
       signal.removeEventListener("abort", onAbort);
       stdin?.close();
       this.#running.delete(id);
@@ -255,9 +259,9 @@ export class PluginConnection {
   #onProgress(delta: ToolProgress): void | Promise<void> {
     const running = this.#running.get(delta.invocation_id);
     if (running === undefined || running.intake.closed) {
-      return this.#diagnose("progress for a call that is not running was dropped");
+      this.#diagnose("progress for a call that is not running was dropped");
     }
-    const stored = running.intake.accept(delta);
+    const stored = running?.intake.accept(delta);
     // A pipe of its own is simply not read on; a shared one must not stop for one call.
     if (stored !== undefined && !this.#options.route.shared) return stored;
   }

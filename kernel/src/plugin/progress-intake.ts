@@ -24,6 +24,8 @@ export interface ProgressIntakeOptions {
 
 interface Batch {
   delta: ToolProgress;
+  /** How many deltas were merged into this one. */
+  count: number;
   byteLength: number;
   readonly stored: Deferred<void>;
 }
@@ -41,6 +43,7 @@ export class ProgressIntake {
   #acknowledged = 0;
   #captured = 0;
   #presented = 0;
+  #discarded = 0;
   #streamed = false;
 
   constructor(options: ProgressIntakeOptions) {
@@ -52,6 +55,11 @@ export class ProgressIntake {
     return this.#streamed;
   }
 
+  /** Deltas that came and were not stored (T 1.11). */
+  get discarded(): number {
+    return this.#discarded;
+  }
+
   /** True when a delta would be dropped. */
   get closed(): boolean {
     return this.#closed;
@@ -59,10 +67,14 @@ export class ProgressIntake {
 
   /** Resolves when the delta is stored; the caller lets the pipe wait for it or not. */
   accept(delta: ToolProgress): Promise<void> | undefined {
-    if (this.#closed) return undefined;
+    if (this.#closed) {
+      this.#discarded += 1;
+      return undefined;
+    }
     const byteLength = textBytes(delta);
     const problem = this.#problemOf(delta, byteLength);
     if (problem !== undefined) {
+      this.#discarded += 1;
       this.#fail(new CookieError("progress_limit", problem));
       return undefined;
     }
@@ -85,6 +97,11 @@ export class ProgressIntake {
     if (byteLength > PROGRESS_LIMITS.textBytes) {
       return `a progress delta may hold ${PROGRESS_LIMITS.textBytes} bytes of text`;
     }
+    for (const text of [delta.message, delta.display]) {
+      if (utf8Length(text ?? "") > PROGRESS_LIMITS.presentationBytes) {
+        return `a message or display may hold ${PROGRESS_LIMITS.presentationBytes} bytes`;
+      }
+    }
     const { output, windowBytes } = this.#options;
     if (chunks.length > 0 && output === null) return "a tool with opt_out cannot stream its output";
     for (const { stream } of chunks) {
@@ -104,8 +121,7 @@ export class ProgressIntake {
     if (delta.message === undefined && delta.display === undefined) return delta;
     const { message, display, ...rest } = delta;
     const bound = (text: string | undefined): string | undefined => {
-      const room = PROGRESS_LIMITS.totalPresentationBytes - this.#presented;
-      const cut = cutUtf8(text ?? "", Math.min(room, PROGRESS_LIMITS.presentationBytes));
+      const cut = cutUtf8(text ?? "", PROGRESS_LIMITS.totalPresentationBytes - this.#presented);
       this.#presented += utf8Length(cut);
       return cut === "" ? undefined : cut;
     };
@@ -124,9 +140,10 @@ export class ProgressIntake {
     if (last !== undefined && merged !== undefined) {
       last.delta = merged;
       last.byteLength += byteLength;
+      last.count += 1;
       return last.stored.promise;
     }
-    const batch: Batch = { delta, byteLength, stored: createDeferred() };
+    const batch: Batch = { delta, byteLength, count: 1, stored: createDeferred() };
     this.#waiting.push(batch);
     this.#storing ??= this.#store();
     return batch.stored.promise;
@@ -138,6 +155,7 @@ export class ProgressIntake {
         this.#captured = await this.#options.capture(batch.delta);
         this.#acknowledge();
       } catch (error) {
+        this.#discarded += batch.count;
         this.#fail(
           isCookieError(error)
             ? error
@@ -161,7 +179,10 @@ export class ProgressIntake {
   #fail(error: CookieError): void {
     const first = !this.#closed;
     this.#closed = true;
-    for (const { stored } of this.#waiting.splice(0)) stored.resolve();
+    for (const { stored, count } of this.#waiting.splice(0)) {
+      this.#discarded += count;
+      stored.resolve();
+    }
     if (first) this.#options.fail(error);
   }
 }

@@ -7,9 +7,11 @@ import {
   type Method,
   type ParamsOf,
   type ResultInput,
+  type TrustTier,
 } from "@cookie-agent/sdk/protocol";
 import type { Connection } from "@cookie-agent/sdk/rpc";
 import * as z from "zod";
+import { parseArtifactUri } from "../artifact/artifact-uri.ts";
 import type { ContextGrants, ContextScope } from "./context-grants.ts";
 import type { CallContext, HostServices } from "./host-services.ts";
 
@@ -17,6 +19,7 @@ const MAX_INLINE_BYTES = 1024 * 1024;
 
 export interface HostRequestsOptions {
   readonly plugin: string;
+  readonly tier: TrustTier;
   readonly grants: ContextGrants;
   readonly services: HostServices;
   /** False until `plugin/initialize` is answered (E-022). */
@@ -29,14 +32,28 @@ export interface HostRequestsOptions {
  * To be called before the connection listens.
  */
 export function serveHostRequests(rpc: Connection, options: HostRequestsOptions): void {
-  const { plugin, services } = options;
+  const { plugin, services, grants } = options;
   rpc.onNotification(HostLog, (params) => services.log(plugin, params));
-  serve(rpc, options, ArtifactsRead, "artifacts.read", "request", (context, params) =>
-    services.readArtifact(context, params),
-  );
-  serve(rpc, options, ArtifactsWrite, "artifacts.write", "request", (context, params) =>
-    services.writeArtifact(context, inlineBytes(params)),
-  );
+  serve(rpc, options, ArtifactsRead, "artifacts.read", "request", async (context, params) => {
+    requireReadable(context, params, options);
+    return services.readArtifact(context, params);
+  });
+  serve(rpc, options, ArtifactsWrite, "artifacts.write", "request", async (context, params) => {
+    const stored = await services.writeArtifact(context, inlineBytes(params));
+    grants.noteWritten(params.context_id, stored.sha256);
+    return stored;
+  });
+}
+
+/** A plugin reads what its own request wrote and, above untrusted, what was approved for the call (E-119). */
+function requireReadable(
+  { approvedLabels }: CallContext,
+  { context_id: contextId, uri }: ParamsOf<typeof ArtifactsRead>,
+  { tier, grants }: HostRequestsOptions,
+): void {
+  if (grants.hasWritten(contextId, parseArtifactUri(uri).digest)) return;
+  if (tier !== "untrusted" && approvedLabels?.includes(uri) === true) return;
+  throw new CookieError("permission_denied", "the artifact is not among what this call may read");
 }
 
 function inlineBytes({ text, data }: ParamsOf<typeof ArtifactsWrite>): Uint8Array {

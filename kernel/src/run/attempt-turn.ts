@@ -143,14 +143,28 @@ async function streamTurn(
 
 function buildRequest(context: RunContext, model: BoundModel): ModelRequest {
   const { run, view } = context;
-  const caps = [run.agent.max_output_tokens, model.outputTokens ?? 0].filter((cap) => cap > 0);
   return {
     system: withContextDocuments(run.systemPrompt, view.history.contextDocuments),
     history: view.history.messages,
     tools: run.toolSet.specs,
-    maxOutputTokens: run.agent.max_output_tokens > 0 ? Math.min(...caps) : null,
+    maxOutputTokens: outputCap(context, model),
     usedCallIds: view.history.usedCallIds,
   };
+}
+
+/** The smaller of agent and model cap; null leaves it to the model when the agent sets none (S 5.3). */
+function outputCap({ run }: RunContext, model: BoundModel): number | null {
+  const { max_output_tokens: agentCap } = run.agent;
+  if (agentCap === 0) return null;
+  return model.outputTokens === null ? agentCap : Math.min(agentCap, model.outputTokens);
+}
+
+/** An answer that ends at its limit looks finished, so whoever reads it must be told. */
+function cutWarning(context: RunContext, model: BoundModel, turn: ModelTurn): string[] {
+  if (turn.finish_reason !== "length") return [];
+  const cap = outputCap(context, model) ?? model.outputTokens;
+  const limit = cap === null ? "" : ` (output limit: ${cap} tokens)`;
+  return [`the answer was cut before its end and may be incomplete${limit}`];
 }
 
 async function commitTurn(
@@ -179,7 +193,9 @@ async function commitTurn(
       resolved_model: model.selection,
       input_through_seq: context.view.inputThroughSeq,
       turn,
-      warnings: warnings.slice(0, 256).map((warning) => safeText(warning, 1024)),
+      warnings: [...cutWarning(context, model, turn), ...warnings]
+        .slice(0, 256)
+        .map((warning) => safeText(warning, 1024)),
     }),
     context.draft({
       type: "model_usage_recorded",

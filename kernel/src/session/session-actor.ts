@@ -366,12 +366,9 @@ export class SessionActor {
     const failure = describeRunError(error);
     this.#services.logger.log("error", "run failed", { error: failure.message });
     try {
-      await this.#log.append([
-        { payload: { type: "run_failed", error: failure }, runId: run.runId },
-        ...settleInterrupted(this.#state, { runId: run.runId, error: failure }).slice(1),
-      ]);
-    } catch (writing) {
       this.#unrecorded = { runId: run.runId, error: failure };
+      await this.#settleLeftovers();
+    } catch (writing) {
       const cause = isCookieError(writing, "storage_failed") ? writing : error;
       this.#log.failure = isCookieError(cause)
         ? cause

@@ -18,11 +18,19 @@ import { SessionPresence } from "./session-presence.ts";
 import type { SessionServices } from "./session-services.ts";
 import { SessionState } from "./session-state.ts";
 
-/** The sessions of one kernel: which are open here, and how one is created, found or adopted. */
+/** A session that is written here, or on its way to be. */
+interface Resident {
+  readonly opening: Promise<SessionActor>;
+  /** Null until it is open. */
+  actor: SessionActor | null;
+}
+
+/** The sessions of one kernel: which are open here, and how one is created, read or adopted. */
 export class SessionRegistry {
   readonly #services: SessionServices;
   readonly #sync = new GroupCommit();
-  readonly #open = new Map<SessionId, Promise<SessionActor>>();
+  readonly #residents = new Map<SessionId, Resident>();
+  #closed = false;
 
   constructor(services: SessionServices) {
     this.#services = services;
@@ -30,6 +38,7 @@ export class SessionRegistry {
 
   /** A session in memory; its first user message puts it on disk (S-023). */
   async create(selection: RunSelection): Promise<SessionActor> {
+    this.#requireOpen();
     const { facts } = this.#services;
     const { document, snapshot } = snapshotAgent(facts, selection);
     const sessionId = createId<SessionId>();
@@ -49,7 +58,8 @@ export class SessionRegistry {
         runId: null,
       },
     ]);
-    this.#open.set(sessionId, Promise.resolve(actor));
+    this.#requireOpen();
+    this.#residents.set(sessionId, { opening: Promise.resolve(actor), actor });
     return actor;
   }
 
@@ -57,21 +67,46 @@ export class SessionRegistry {
   async list(): Promise<SessionMeta[]> {
     const { sessions } = await this.#services.store.list();
     const byId = new Map<SessionId, SessionMeta>(sessions.map((meta) => [meta.session_id, meta]));
-    for (const opening of this.#open.values()) {
-      const actor = await opening.catch(() => undefined);
-      if (actor !== undefined) byId.set(actor.sessionId, actor.meta());
+    for (const { actor } of this.#residents.values()) {
+      if (actor !== null) byId.set(actor.sessionId, actor.meta());
     }
     return [...byId.values()].sort((a, b) => (a.last_activity < b.last_activity ? 1 : -1));
   }
 
-  /** The session for reading: ours as it is, another process's as a fresh snapshot, without the tree lock. */
-  get(sessionId: SessionId): Promise<SessionActor> {
-    return this.#resident(sessionId, false);
+  /**
+   * Reads a session: one that is open here as it is, any other as a fresh snapshot that ends with `use`. Takes no
+   * lock (S-091).
+   */
+  async read<T>(
+    sessionId: SessionId,
+    use: (actor: SessionActor) => Promise<T> | T,
+  ): Promise<T> {
+    const resident = await this.#residents.get(sessionId)?.opening.catch(() => undefined);
+    if (resident?.writable) return use(resident);
+    const { actor } = await this.#fold(await this.#locate(sessionId));
+    try {
+      return await use(actor);
+    } finally {
+      await actor.close();
+    }
   }
 
   /** The session for writing: takes the tree lock and settles what a crash left open (S-085). */
   adopt(sessionId: SessionId): Promise<SessionActor> {
-    return this.#resident(sessionId, true);
+    const known = this.#residents.get(sessionId);
+    if (known !== undefined && (known.actor === null || known.actor.writable)) return known.opening;
+    const opening = this.#adopt(sessionId, known?.actor ?? null);
+    const resident: Resident = { opening, actor: null };
+    this.#residents.set(sessionId, resident);
+    opening.then(
+      (actor) => {
+        resident.actor = actor;
+      },
+      () => {
+        if (this.#residents.get(sessionId) === resident) this.#residents.delete(sessionId);
+      },
+    );
+    return opening;
   }
 
   /** What a log says of its session, for a cache that cannot be read (S-075). */
@@ -82,60 +117,61 @@ export class SessionRegistry {
     return metadata;
   }
 
-  async access(sessionId: SessionId): Promise<"owned" | "free" | "foreign"> {
+  access(sessionId: SessionId): Promise<"owned" | "free" | "foreign"> {
     return this.#services.store.access(sessionId);
   }
 
   /** The session whose active run this is. */
-  async withRun(runId: RunId): Promise<SessionActor> {
-    for (const opening of this.#open.values()) {
-      const actor = await opening.catch(() => undefined);
-      if (actor?.activeRunId === runId) return actor;
-    }
+  ofRun(runId: RunId): SessionActor {
+    const actor = this.#findRun(runId);
+    if (actor !== undefined) return actor;
     throw new CookieError("run_missing", `run ${runId} is not active here`);
+  }
+
+  /** False when the run has ended already (S-148). */
+  cancelRun(runId: RunId, reason: string | null): boolean {
+    return this.#findRun(runId)?.cancel(runId, reason) ?? false;
   }
 
   /** Ends every run with a record and closes every log; each step is tried whatever the others do (S-094). */
   async close(): Promise<void> {
-    const actors = await Promise.allSettled(this.#open.values());
-    this.#open.clear();
+    this.#closed = true;
+    const residents = [...this.#residents.values()];
     await Promise.allSettled(
-      actors.map((result) => (result.status === "fulfilled" ? result.value.close() : Promise.resolve())),
+      residents.map(async ({ opening }) => {
+        await (await opening).close();
+      }),
     );
+    this.#residents.clear();
   }
 
-  async #resident(sessionId: SessionId, writing: boolean): Promise<SessionActor> {
-    const opening = this.#open.get(sessionId);
-    const resident = await opening;
-    if (resident?.writable) return resident;
-    const current = this.#open.get(sessionId);
-    if (current !== opening && current !== undefined) return this.#resident(sessionId, writing);
-    const entering = this.#load(sessionId, writing);
-    this.#open.set(sessionId, entering);
-    entering.catch(() => {
-      if (this.#open.get(sessionId) === entering) this.#open.delete(sessionId);
-    });
-    await resident?.close();
-    return entering;
-  }
-
-  async #load(sessionId: SessionId, writing: boolean): Promise<SessionActor> {
-    const location = await this.#services.store.find(sessionId);
-    if (location === undefined) {
-      throw new CookieError(
-        "session_missing",
-        `there is no session ${sessionId} in this directory; \`cookie session list\` shows them`,
-      );
+  async #adopt(sessionId: SessionId, lost: SessionActor | null): Promise<SessionActor> {
+    this.#requireOpen();
+    await lost?.close();
+    const location = await this.#locate(sessionId);
+    const lease = await this.#services.store.acquire(location.rootId);
+    if (lease === undefined) {
+      throw new CookieError("session_foreign", "session is owned by another cookie process");
     }
-    const lease = writing ? await this.#lease(location) : undefined;
+    let actor: SessionActor | undefined;
     try {
-      const { actor } = await this.#fold(location, lease);
-      if (writing) await actor.settle();
+      ({ actor } = await this.#fold(location, lease));
+      await actor.settle();
       return actor;
     } catch (error) {
-      lease?.release();
+      await actor?.close();
+      if (!this.#holdsTree(location.rootId)) lease.release();
       throw error;
     }
+  }
+
+  async #locate(sessionId: SessionId): Promise<SessionLocation> {
+    const location = await this.#services.store.find(sessionId);
+    if (location !== undefined) return location;
+    throw new CookieError(
+      "session_missing",
+      `there is no session ${sessionId} in this directory; \`cookie session list\` shows them`,
+    );
   }
 
   async #fold(location: SessionLocation, lease?: TreeLease): Promise<BuiltSession> {
@@ -151,12 +187,19 @@ export class SessionRegistry {
     return built;
   }
 
-  async #lease(location: SessionLocation): Promise<TreeLease> {
-    const lease = await this.#services.store.acquire(location.rootId);
-    if (lease === undefined) {
-      throw new CookieError("session_foreign", "session is owned by another cookie process");
+  #findRun(runId: RunId): SessionActor | undefined {
+    for (const { actor } of this.#residents.values()) {
+      if (actor?.activeRunId === runId) return actor;
     }
-    return lease;
+    return undefined;
+  }
+
+  #holdsTree(rootId: SessionId): boolean {
+    return [...this.#residents.values()].some(({ actor }) => actor?.rootSessionId === rootId);
+  }
+
+  #requireOpen(): void {
+    if (this.#closed) throw new CookieError("shutting_down", "the kernel is closing");
   }
 
   /** An actor with its fold, before its log is there: the log is folded into both state and approvals. */

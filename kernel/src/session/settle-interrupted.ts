@@ -2,7 +2,7 @@ import type { EventPayload, EventPayloadOf, RunError, RunId } from "@cookie-agen
 import type { EventDraft } from "../event/event-log.ts";
 import type { SessionState } from "./session-state.ts";
 
-/** A run of this process whose last word could not be written. */
+/** A run of this process that failed without its terminal event. */
 export interface UnrecordedEnd {
   readonly runId: RunId;
   readonly error: RunError;
@@ -11,7 +11,7 @@ export interface UnrecordedEnd {
 /**
  * What has to be written before a session can go on whose run ended without its terminal events, in this order
  * (S 3.8): the run, its calls, its approvals. Nothing is replayed.
- * @param unrecorded Why the run ended, when it was this process that could not write; else its process died.
+ * @param unrecorded Why the run ended, when that is known; else its process died.
  */
 export function settleInterrupted(
   state: SessionState,
@@ -30,7 +30,7 @@ export function settleInterrupted(
   }
   for (const [toolCallId, { owner, runId }] of state.openCalls) {
     const cause =
-      unrecorded?.runId === runId ? "a failure to write the session's log" : "a daemon restart";
+      unrecorded?.runId === runId ? "a failure of the run" : "a daemon restart";
     write(
       {
         type: "tool_call_terminated",

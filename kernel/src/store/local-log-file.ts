@@ -63,8 +63,10 @@ export class LocalLogFile implements LogFile {
     this.#byteLength += written;
   }
 
-  sync(): Promise<void> {
-    return this.#handle.datasync();
+  /** Rejects also when the file has been removed: what it takes would be gone with this process. */
+  async sync(): Promise<void> {
+    const [, { nlink }] = await Promise.all([this.#handle.datasync(), this.#handle.stat()]);
+    if (nlink === 0) throw new Error("its log was removed from the disk");
   }
 
   async truncate(byteLength: number): Promise<void> {

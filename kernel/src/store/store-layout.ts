@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { constants } from "node:fs";
+import { access, mkdir, readdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import * as z from "zod";
 import { durableReplace } from "../support/durable-replace.ts";
@@ -29,7 +30,7 @@ export async function locateStore(sessionsDir: string, cwd: string): Promise<Loc
 
 /** Makes the store before its first session; several processes may do so at once (S 3.4). */
 export async function initializeStore(directory: string, cwd: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory);
   if ((await readText(join(directory, LAYOUT_FILE))) !== undefined) {
     await checkLayout(directory);
     if ((await readText(join(directory, CWD_FILE))) === cwd) return;
@@ -43,6 +44,26 @@ export async function initializeStore(directory: string, cwd: string): Promise<v
     const cwdFile = join(directory, CWD_FILE);
     if ((await readText(cwdFile)) !== cwd) await durableReplace(cwdFile, Buffer.from(cwd));
   });
+}
+
+async function makeDirectory(directory: string): Promise<void> {
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw unusable(directory, await denialAbove(directory, error));
+  }
+}
+
+/** A recursive mkdir says ENOENT also where a parent may not be written; yields what is really wrong. */
+async function denialAbove(directory: string, error: unknown): Promise<unknown> {
+  const parent = dirname(directory);
+  try {
+    await access(parent, constants.W_OK);
+    return error;
+  } catch (denial) {
+    const missing = hasCode(denial, "ENOENT") && parent !== directory;
+    return missing ? denialAbove(parent, error) : denial;
+  }
 }
 
 async function checkLayout(directory: string): Promise<void> {
@@ -70,12 +91,22 @@ function unknownLayout(directory: string, problem: string): CookieError {
   );
 }
 
+function unusable(directory: string, cause: unknown): CookieError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new CookieError(
+    "storage_failed",
+    `the session store ${directory} cannot be used (${reason}); ` +
+      "make the directory writable, or choose another one with --data-dir",
+    { cause },
+  );
+}
+
 async function namesIn(directory: string): Promise<string[]> {
   try {
     return await readdir(directory);
   } catch (error) {
     if (hasCode(error, "ENOENT")) return [];
-    throw error;
+    throw unusable(directory, error);
   }
 }
 

@@ -6,6 +6,7 @@ import {
   type ToolResult,
 } from "@cookie-agent/sdk/protocol";
 import type { CapturedOutput } from "../artifact/capture-output.ts";
+import { discardedOf } from "../plugin/discarded.ts";
 import { safeLines, safeText } from "../support/safe-text.ts";
 import type { CallOutput } from "./call-output.ts";
 import type { CallEnd } from "./dispatch-stages.ts";
@@ -54,8 +55,23 @@ export async function failCall(
   const captured = await keepAccepted(output);
   const result = captured ? partialResult(call, captured) : null;
   // Whatever followed from the cancel, the cancel is why the call ended.
-  if (cancelled) return { outcome: "cancelled", result, error: CANCELLED };
-  return { outcome: "failed", result, error: callError(error) };
+  const note = discardedNote(error);
+  const ended = cancelled ? CANCELLED : callError(error, MAX_ERROR_BYTES - note.length);
+  return {
+    outcome: cancelled ? "cancelled" : "failed",
+    result,
+    error: { ...ended, message: `${ended.message}${note}` },
+  };
+}
+
+/** How much came too late to count, in words; empty when nothing did (T 1.11). */
+function discardedNote(error: unknown): string {
+  const { results, progress } = discardedOf(error);
+  const parts = [
+    ...(results > 0 ? [`${results} late result`] : []),
+    ...(progress > 0 ? [`${progress} progress update${progress === 1 ? "" : "s"}`] : []),
+  ];
+  return parts.length === 0 ? "" : `; discarded: ${parts.join(", ")}`;
 }
 
 /** The end of a call that never reached its plugin. */
@@ -123,11 +139,11 @@ function partialResult({ presentation }: PreparedCall, captured: CapturedOutput)
   };
 }
 
-function callError(error: unknown): ToolCallError {
+function callError(error: unknown, maxBytes = MAX_ERROR_BYTES): ToolCallError {
   if (!isCookieError(error)) {
     return { code: "internal", message: "the call failed inside the engine" };
   }
-  const message = safeLines(error.message, MAX_ERROR_BYTES);
+  const message = safeLines(error.message, maxBytes);
   return {
     code: safeText(error.code, 128),
     message: message === "" ? safeText(error.code, 128) : message,

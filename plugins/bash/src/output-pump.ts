@@ -13,8 +13,10 @@ export type SendOutput = (output: OutputChunk[]) => Promise<void>;
 
 const FLUSH_BYTES = 4 * 1024;
 const FLUSH_MS = 50;
-/** Text held per stream while a delta is on its way; beyond it the pipe is not read. */
-const HOLD_BYTES = 64 * 1024;
+/** A stream that brings more at once is given this long to fill its delta: a flood is cheaper in large ones. */
+const GATHER_MS = 2;
+/** Text held per stream while a delta is on its way; beyond it the pipe is not read. One read more fits one delta. */
+const HOLD_BYTES = 56 * 1024;
 /** A pipe that some process keeps open after the shell's exit is read until it is quiet for this long… */
 const QUIET_MS = 50;
 /** …or until it has brought this much. */
@@ -22,13 +24,14 @@ const MAX_DRAIN_BYTES = 1024 * 1024;
 const POLL_MS = 10;
 
 /**
- * Carries the pipes of one child to the kernel as text (T-075): a delta at 4 KiB or after 50 ms, one at a time.
- * While one is pending the pipes fill and then throttle the child, so memory stays flat and timers fire.
+ * Carries the pipes of one child to the kernel as text (T-075): a delta at 4 KiB or after 50 ms, one at a time. While
+ * one is pending the pipes fill and then throttle the child, so memory stays flat and timers fire.
  */
 export class OutputPump {
   readonly #sources: readonly Source[];
   readonly #send: SendOutput;
   #timer: NodeJS.Timeout | undefined;
+  #gathering: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   #failure: { readonly error: unknown } | undefined;
   #drained: Promise<void> | undefined;
@@ -62,7 +65,7 @@ export class OutputPump {
   async #drain(): Promise<void> {
     await this.#untilQuiet();
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#clearTimers();
     for (const source of this.#sources) source.close();
     await this.#sending;
     await this.#sendHeld();
@@ -94,16 +97,25 @@ export class OutputPump {
 
   #schedule(): void {
     if (this.#closed || this.#sending !== undefined) return;
-    if (this.#sources.some((source) => source.heldBytes >= FLUSH_BYTES)) {
+    const heldBytes = Math.max(...this.#sources.map((source) => source.heldBytes));
+    if (heldBytes >= HOLD_BYTES) {
       this.#start();
-      return;
+    } else if (heldBytes >= FLUSH_BYTES) {
+      this.#gathering ??= setTimeout(() => this.#start(), GATHER_MS);
+    } else {
+      this.#timer ??= setTimeout(() => this.#start(), FLUSH_MS);
     }
-    this.#timer ??= setTimeout(() => this.#start(), FLUSH_MS);
+  }
+
+  #clearTimers(): void {
+    clearTimeout(this.#timer);
+    clearTimeout(this.#gathering);
+    this.#timer = undefined;
+    this.#gathering = undefined;
   }
 
   #start(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#clearTimers();
     if (this.#sending !== undefined) return;
     this.#sending = this.#sendHeld().finally(() => {
       this.#sending = undefined;

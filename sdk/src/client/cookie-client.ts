@@ -128,7 +128,7 @@ export class CookieClient {
     sessionId: SessionId,
     options: SubscribeOptions = {},
   ): AsyncGenerator<SessionNews, void, undefined> {
-    const queue = new DeliveryQueue<SessionNews>();
+    const queue = new DeliveryQueue<SessionNews>({ type: "recovered", afterSeq: 0 });
     this.#queues.get(sessionId)?.end();
     this.#queues.set(sessionId, queue);
     let cursor = options.cursor ?? 0;

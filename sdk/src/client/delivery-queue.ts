@@ -1,15 +1,25 @@
+/** News that a reader may leave unread. */
+const CAPACITY = 4096;
+
 /**
- * What arrived and was not read yet, in order. It is bounded by the sender: the kernel stops filling a
- * subscription whose reader lags and says so with a gap.
+ * What arrived and was not read yet, in order. When the reader lags too far the rest is dropped and `overflow` is
+ * read in its place, so that it can ask again instead of holding up the connection.
  */
 export class DeliveryQueue<T> implements AsyncIterable<T> {
+  readonly #overflow: T;
   #items: T[] = [];
+  #isFull = false;
   #ended = false;
   #wake: (() => void) | null = null;
 
+  constructor(overflow: T) {
+    this.#overflow = overflow;
+  }
+
   push(item: T): void {
-    if (this.#ended) return;
-    this.#items.push(item);
+    if (this.#ended || this.#isFull) return;
+    this.#isFull = this.#items.length >= CAPACITY;
+    this.#items.push(this.#isFull ? this.#overflow : item);
     this.#wake?.();
   }
 
@@ -25,7 +35,10 @@ export class DeliveryQueue<T> implements AsyncIterable<T> {
       next: async (): Promise<IteratorResult<T>> => {
         for (;;) {
           const item = this.#items.shift();
-          if (item !== undefined) return { done: false, value: item };
+          if (item !== undefined) {
+            if (this.#items.length === 0) this.#isFull = false;
+            return { done: false, value: item };
+          }
           if (this.#ended) return { done: true, value: undefined };
           await new Promise<void>((resolve) => {
             this.#wake = resolve;

@@ -1,4 +1,4 @@
-import type { Message } from "vscode-jsonrpc/node";
+import type { Message } from "vscode-jsonrpc";
 import { CookieError } from "../protocol/errors.ts";
 import type { Transport } from "../rpc/transport.ts";
 import { toWireError } from "../rpc/wire-error.ts";

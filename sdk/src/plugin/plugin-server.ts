@@ -24,6 +24,8 @@ import { PreparedStates, releaseState } from "./prepared-states.ts";
 import { RunningCall } from "./running-call.ts";
 import { toWireResult } from "./wire-result.ts";
 
+/** How long the output of a failed call may wait to be taken. */
+const FLUSH_WAIT_MS = 2000;
 /** How long calls may clean up when the plugin is told to leave. */
 const STOP_WAIT_MS = 2000;
 
@@ -216,7 +218,9 @@ export class PluginServer {
       await call.progress.end();
       return toWireResult(answer, params.tool, call.progress.sentText);
     } catch (error) {
-      await call.progress.end().catch(() => {});
+      // A kernel that takes no more output must not keep the failure from it.
+      await settledWithin([call.progress.end()], FLUSH_WAIT_MS);
+      call.progress.giveUp();
       throw describeFailure(error, "execution_failed", call.signal);
     } finally {
       this.#calls.delete(params.invocation_id);

@@ -161,7 +161,7 @@ function toChunks(output: ProgressDelta["output"]): readonly Chunk[] {
 
 function splitText(text: string): string[] {
   if (text === "") return [];
-  if (text.length * 3 <= PROGRESS_LIMITS.textBytes) return [text];
+  if (Buffer.byteLength(text) <= PROGRESS_LIMITS.textBytes) return [text];
   const pieces: string[] = [];
   const bytes = Buffer.from(text, "utf8");
   for (let start = 0; start < bytes.length; ) {

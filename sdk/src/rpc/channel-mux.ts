@@ -4,7 +4,7 @@ import {
   type DataCallback,
   type Disposable,
   type Message,
-} from "vscode-jsonrpc/node";
+} from "vscode-jsonrpc";
 import type { LineReader } from "./line-reader.ts";
 import type { LineWriter } from "./line-writer.ts";
 import type { FrameFlow, Transport } from "./transport.ts";

@@ -7,7 +7,7 @@ import {
   Message as Messages,
   type NotificationMessage,
   ResponseError,
-} from "vscode-jsonrpc/node";
+} from "vscode-jsonrpc";
 import { CookieError, isCookieError } from "../protocol/errors.ts";
 import type {
   Method,
@@ -20,6 +20,7 @@ import type {
 import { awaitAnswer } from "./await-answer.ts";
 import { checkValue } from "./check-value.ts";
 import { InboundGate } from "./inbound-gate.ts";
+import "./json-rpc-runtime.ts";
 import { OutboundWriter } from "./outbound-writer.ts";
 import type { Transport } from "./transport.ts";
 import { fromWireError, toResponseError, toWireError } from "./wire-error.ts";

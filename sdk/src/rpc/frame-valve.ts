@@ -1,4 +1,4 @@
-import type { Message } from "vscode-jsonrpc/node";
+import type { Message } from "vscode-jsonrpc";
 import type { FrameFlow } from "./transport.ts";
 
 /** Frames and bytes of one pipe that may wait before reading stops (E-012). */

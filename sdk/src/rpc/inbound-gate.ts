@@ -4,7 +4,7 @@ import {
   type Message,
   type MessageReader,
   Message as Messages,
-} from "vscode-jsonrpc/node";
+} from "vscode-jsonrpc";
 import { CookieError } from "../protocol/errors.ts";
 import { skipsDispatchQueue } from "./frame-valve.ts";
 import type { Transport } from "./transport.ts";

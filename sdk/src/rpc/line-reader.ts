@@ -5,7 +5,7 @@ import {
   type DataCallback,
   type Disposable,
   type Message,
-} from "vscode-jsonrpc/node";
+} from "vscode-jsonrpc";
 import { MAX_FRAME_BYTES } from "../protocol/version.ts";
 import { FrameValve, skipsDispatchQueue } from "./frame-valve.ts";
 

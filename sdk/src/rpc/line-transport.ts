@@ -1,4 +1,5 @@
 import type { Readable, Writable } from "node:stream";
+import "./json-rpc-runtime.ts";
 import { ChannelMux } from "./channel-mux.ts";
 import { type BadLine, LineReader } from "./line-reader.ts";
 import { LineWriter } from "./line-writer.ts";

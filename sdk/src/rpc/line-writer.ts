@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import { AbstractMessageWriter, type Message, Message as Messages } from "vscode-jsonrpc/node";
+import { AbstractMessageWriter, type Message, Message as Messages } from "vscode-jsonrpc";
 import { CookieError } from "../protocol/errors.ts";
 import { MAX_FRAME_BYTES } from "../protocol/version.ts";
 import { toWireError } from "./wire-error.ts";

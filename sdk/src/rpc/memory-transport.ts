@@ -4,7 +4,8 @@ import {
   type DataCallback,
   type Disposable,
   type Message,
-} from "vscode-jsonrpc/node";
+} from "vscode-jsonrpc";
+import "./json-rpc-runtime.ts";
 import { FrameValve, skipsDispatchQueue } from "./frame-valve.ts";
 import type { Transport } from "./transport.ts";
 

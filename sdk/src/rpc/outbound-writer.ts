@@ -1,4 +1,4 @@
-import { Event, type Message, Message as Messages, type MessageWriter } from "vscode-jsonrpc/node";
+import { Event, type Message, Message as Messages, type MessageWriter } from "vscode-jsonrpc";
 
 /**
  * The library turns a failed write into an error of its own and loses ours; this writer keeps it for the request that

@@ -1,4 +1,4 @@
-import type { Message, MessageReader, MessageWriter } from "vscode-jsonrpc/node";
+import type { Message, MessageReader, MessageWriter } from "vscode-jsonrpc";
 
 /** One end of a message pipe. The connection that uses it is its owner and calls `close`. */
 export interface Transport {

@@ -1,4 +1,4 @@
-import { ResponseError } from "vscode-jsonrpc/node";
+import { ResponseError } from "vscode-jsonrpc";
 import {
   CookieError,
   ERROR_NUMBERS,

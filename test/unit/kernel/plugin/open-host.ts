@@ -101,7 +101,7 @@ export const SESSION = createId<SessionId>();
 export function callOf(
   tool: string,
   args: Record<string, unknown> = {},
-  more: Partial<PluginCall> & { params?: Partial<PluginCall["params"]> } = {},
+  more: Omit<Partial<PluginCall>, "params"> & { params?: Partial<PluginCall["params"]> } = {},
 ): PluginCall & { readonly deltas: ToolProgress[]; readonly text: () => string } {
   const deltas: ToolProgress[] = [];
   let captured = 0;

@@ -1,6 +1,6 @@
 import { cp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ToolCallId } from "@cookie-agent/sdk/protocol";
+import type { CookieError, ToolCallId } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import {
   callOf,
@@ -14,9 +14,20 @@ import {
   tempDirectory,
 } from "./open-host.ts";
 
-async function describeProcess(host: Awaited<ReturnType<typeof openHost>>["host"]) {
-  const { content } = await host.call("echo", callOf("describe_process"), never());
-  return JSON.parse(content ?? "null");
+interface ProcessFacts {
+  readonly pid: number;
+  readonly cwd: string;
+  readonly env: string[];
+  readonly introduction: { readonly paths: { readonly data: string; readonly scratch: string } };
+  readonly call: unknown;
+}
+
+async function describeProcess(
+  host: Awaited<ReturnType<typeof openHost>>["host"],
+  call = callOf("describe_process"),
+): Promise<ProcessFacts> {
+  const { content } = await host.call("echo", call, never());
+  return JSON.parse(content ?? "null") as ProcessFacts;
 }
 
 /** A copy of a fixture whose manifest is changed. */
@@ -26,7 +37,7 @@ async function copyFixture(name: string, change: (manifest: Record<string, unkno
   await cp(join(FIXTURES, name), directory, { recursive: true });
   await cp(join(FIXTURES, "wire.mjs"), join(parent, "wire.mjs"));
   const file = join(directory, "cookie-plugin.json");
-  const manifest = JSON.parse(await readFile(file, "utf8"));
+  const manifest = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
   change(manifest);
   await writeFile(file, JSON.stringify(manifest));
   return { directory, file };
@@ -184,8 +195,8 @@ describe("starting", () => {
     expect(host.status()).toMatchObject([
       { state: "failed", reason: expect.stringMatching(/surprise/), tools: [] },
     ]);
-    const manifest = JSON.parse(await readFile(file, "utf8"));
-    delete manifest.surprise;
+    const manifest = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+    delete manifest["surprise"];
     await writeFile(file, JSON.stringify(manifest));
 
     expect(await host.restart("echo")).toMatchObject({ state: "connected", reason: null });
@@ -287,8 +298,7 @@ describe("calling", () => {
   test("[E-090] one request carries the call as it was approved and a context of its own", async () => {
     const { host } = await openHost({ entries: [entryFor("echo")] });
     const call = callOf("describe_process", {}, { params: { resource: "label", stdin: true } });
-    const { content } = await host.call("echo", call, never());
-    expect(JSON.parse(content ?? "null").call).toEqual({
+    expect((await describeProcess(host, call)).call).toEqual({
       ...call.params,
       context_id: expect.any(String),
     });
@@ -421,7 +431,7 @@ describe("crashes", () => {
     // The first ones may still meet the dying process; none may start another.
     while (codes.at(-1) !== "plugin_unavailable") {
       const call = host.call("chatty", callOf("chat", { mode: "quiet" }), never());
-      codes.push(await call.then(() => "answered").catch(({ code }) => code));
+      codes.push(await call.then(() => "answered").catch(({ code }: CookieError) => code));
     }
     expect(host.status()).toMatchObject([{ state: "failed", restarts: 0 }]);
     expect(host.plugins()[0]?.tools).toHaveLength(1);
@@ -547,9 +557,7 @@ describe("host services", () => {
         toolCallId: call.params.invocation_id as ToolCallId,
       },
     ]);
-    const { uri, context_id: context } = JSON.parse(content ?? "null");
-    const fetched = await host.call("echo", callOf("fetch", { uri }), never());
-    expect(fetched).toEqual({ content: "page" });
+    const { uri, context_id: context } = JSON.parse(content ?? "null") as Record<string, string>;
     const spent = await host.call("echo", callOf("fetch", { uri, context }), never());
     expect(spent).toEqual({ content: "context_invalid", is_error: true });
   });

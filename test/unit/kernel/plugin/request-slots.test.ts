@@ -21,7 +21,7 @@ describe("RequestSlots", () => {
 
   test("[E-052] a full queue answers busy", async () => {
     const slots = new RequestSlots(1, 1);
-    slots.take(never());
+    void slots.take(never());
     const waiting = slots.take(never());
     await expect(slots.take(never())).rejects.toMatchObject({ code: "busy" });
     slots.release();
@@ -30,7 +30,7 @@ describe("RequestSlots", () => {
 
   test("[E-105] a request cancelled in the queue leaves it", async () => {
     const slots = new RequestSlots(1, 8);
-    slots.take(never());
+    void slots.take(never());
     const stop = new AbortController();
     const waiting = slots.take(stop.signal);
     stop.abort();
@@ -41,7 +41,7 @@ describe("RequestSlots", () => {
 
   test("closing fails everyone who waits and everyone who comes", async () => {
     const slots = new RequestSlots(1, 8);
-    slots.take(never());
+    void slots.take(never());
     const waiting = slots.take(never());
     slots.close(new CookieError("plugin_crashed", "gone"));
     await expect(waiting).rejects.toMatchObject({ code: "plugin_crashed" });

@@ -27,10 +27,10 @@ async function shipped(
       const directory = join(parent, name);
       await cp(join(FIXTURES, name), directory, { recursive: true });
       const file = join(directory, "cookie-plugin.json");
-      const manifest = JSON.parse(await readFile(file, "utf8"));
-      delete manifest.env;
-      delete manifest.restart;
-      manifest.runtime = { kind: "node", entry: "main.mjs", group: "core" };
+      const manifest = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+      delete manifest["env"];
+      delete manifest["restart"];
+      manifest["runtime"] = { kind: "node", entry: "main.mjs", group: "core" };
       change(manifest, name);
       await writeFile(file, JSON.stringify(manifest));
       return { id: name, directory, manifest: Manifest.parse(manifest) };

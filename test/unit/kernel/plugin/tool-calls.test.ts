@@ -139,7 +139,9 @@ describe("ending a call", () => {
     const calls = Array.from({ length: 24 }, () =>
       host.call("slow", callOf("wait_ms", { ms: 150 }, { timeoutMs: 400 }), never()),
     );
-    const most = (await Promise.all(calls)).map(({ content }) => JSON.parse(content ?? "").most);
+    const most = (await Promise.all(calls)).map(
+      ({ content }) => (JSON.parse(content ?? "") as { most: number }).most,
+    );
     expect(Math.max(...most)).toBe(8);
   });
 

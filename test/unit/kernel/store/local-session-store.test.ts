@@ -142,7 +142,7 @@ describe("layout", () => {
   test.for([
     ["another version", '{"version":3}'],
     ["no JSON", "layout"],
-  ])("[S-067] a layout with %s is refused", async ([, text]) => {
+  ] as const)("[S-067] a layout with %s is refused", async ([, text]) => {
     const store = await openStore();
     await publishRoot(store);
     await writeFile(join(store.directory, "layout.json"), text);

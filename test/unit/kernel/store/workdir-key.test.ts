@@ -15,7 +15,7 @@ test.for([
   [`/home/me/${"long".repeat(20)}`, "long".repeat(8)],
   ["/home/me/日本", ""],
   ["/", ""],
-])("[S-068] the store of %s ends in %s", ([cwd, suffix]) => {
+] as const)("[S-068] the store of %s ends in %s", ([cwd, suffix]) => {
   expect(suffixOf(cwd)).toBe(suffix);
   expect(workdirKey(cwd)).toMatch(/^[0-9a-f]{16}(?:-[a-z0-9._][a-z0-9._-]*)?$/);
 });

@@ -88,7 +88,7 @@ describe("who serves a tool name", () => {
     ["requires one more argument", { ...READ, parameters: stringSchema("path", "mode") }],
     [
       "prepares itself without being trusted",
-      { ...READ, prepare: { mode: "dynamic" as const, actions: ["read" as const] } },
+      declareTool({ ...READ, prepare: { mode: "dynamic", actions: ["read"] } }),
     ],
     ["does not declare the tool", declareTool({ name: "unrelated" })],
   ] as const)("[E-073] a replacement that %s leaves the tool unavailable", ([, declaration]) => {

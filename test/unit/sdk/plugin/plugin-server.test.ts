@@ -221,9 +221,7 @@ describe("calls", () => {
   ] as const)("%s of a tool arrives with code and message", async ([, thrown, code, message]) => {
     const { kernel, stop } = await serveInMemory(
       pluginOf({
-        t: toolOf(() => {
-          throw thrown;
-        }),
+        t: toolOf(() => Promise.reject(thrown as Error)),
       }),
     );
     const call = kernel.request(ToolsCall, callParams("t", {}));

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import {
+  type Manifest,
   PluginInitialize,
   PluginShutdown,
   ToolsCall,
@@ -115,7 +116,7 @@ test("[E-011] [E-103] output beyond what a pipe holds blocks nothing and arrives
 test("[E-038] the argument manifest writes the manifest of what is served", async () => {
   await promisify(execFile)(process.execPath, [bundle.file("chatty"), "manifest"]);
   const text = await readFile(path.join(bundle.directory, "cookie-plugin.json"), "utf8");
-  const manifest = JSON.parse(text);
+  const manifest = JSON.parse(text) as Manifest;
   expect(text).toBe(`${JSON.stringify(manifest, null, 2)}\n`);
   expect(manifest).toMatchObject({
     manifest: 1,

@@ -203,7 +203,7 @@ describe("checking", () => {
   test("our own invalid params fail before anything is sent", async () => {
     const { kernel } = connectPair();
     kernel.listen();
-    const params = JSON.parse('{"a":1}');
+    const params = JSON.parse('{"a":1}') as { a: number; b: number };
     expect(await failureOf(kernel.request(Add, params))).toMatchObject({
       code: "invalid_params",
       data: { field: "b" },
@@ -223,7 +223,7 @@ describe("checking", () => {
 
   test("an invalid result of our own handler never leaves", async () => {
     const { kernel, plugin } = connectPair();
-    plugin.onRequest(Add, () => JSON.parse('{"sum":"x"}'));
+    plugin.onRequest(Add, () => JSON.parse('{"sum":"x"}') as { sum: number });
     kernel.listen();
     plugin.listen();
     expect(await failureOf(kernel.request(Add, { a: 1, b: 2 }))).toMatchObject({

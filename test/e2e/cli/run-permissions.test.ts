@@ -1,0 +1,120 @@
+import { access, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { jsonLines, runCookie } from "../../support/run-cookie.ts";
+import { payloadsOf, readOnlyLog } from "../../support/session-log.ts";
+import type { TempProject } from "../../support/temp-project.ts";
+import { useProject } from "../../support/use-project.ts";
+
+const WRITE = 'call write {"filePath":"made.txt","content":"made"}';
+
+function runWrite(project: TempProject, args: readonly string[]) {
+  return runCookie(project, ["run", "-m", "offline/script", ...args, WRITE]);
+}
+
+async function wasMade(project: TempProject): Promise<boolean> {
+  return access(join(project.cwd, "made.txt")).then(
+    () => true,
+    () => false,
+  );
+}
+
+describe("a headless run that meets a rule that says ask", () => {
+  test.for(["auto-approve", "auto_approve", "auto-approve-n", "ask"])(
+    "[C-221] [C-226] [B137] is cancelled with 3 in the mode %s, and nothing happens",
+    async (mode) => {
+      const project = await useProject();
+
+      const result = await runWrite(project, ["--permission-mode", mode]);
+
+      expect(result).toMatchObject({ exitCode: 3, stdout: "" });
+      expect(result.stderr).toMatch(/^error: cancelled: [^\n]*--allowed-tools[^\n]*\n$/);
+      expect(await wasMade(project)).toBe(false);
+      expect(payloadsOf(await readOnlyLog(project), "run_cancelled")).toHaveLength(1);
+    },
+  );
+
+  test("[S-165] [C-221] is told at once that nobody is attended", async () => {
+    const project = await useProject();
+
+    const result = await runWrite(project, ["--json"]);
+
+    expect(result.exitCode).toBe(3);
+    const [decided] = payloadsOf(await readOnlyLog(project), "approval_finalized");
+    expect(decided?.decision).toMatchObject({
+      status: "rejected",
+      source: "system",
+      reason: "unattended",
+    });
+    expect(jsonLines(result.stdout).at(-1)).toMatchObject({
+      type: "summary",
+      status: "cancelled",
+      exit_code: 3,
+      approval_rejections: 1,
+      cancellation: "permission",
+      final_text: null,
+    });
+  });
+
+  test.for(["yolo", "auto-approve-y"])("[C-221] goes on in the mode %s", async (mode) => {
+    const project = await useProject();
+
+    const result = await runWrite(project, ["--permission-mode", mode]);
+
+    expect(result).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await readFile(join(project.cwd, "made.txt"), "utf8")).toBe("made");
+  });
+
+  test.for([{ args: ["--allowed-tools", "write"] }, { args: ["--allowed-tools=read,write"] }])(
+    "[C-222] goes on with $args",
+    async ({ args }) => {
+      const project = await useProject();
+
+      const result = await runWrite(project, args);
+
+      expect(result).toMatchObject({ exitCode: 0, stderr: "" });
+      expect(await wasMade(project)).toBe(true);
+    },
+  );
+
+  test("[C-222] is not helped by allowing something else", async () => {
+    const project = await useProject();
+
+    const result = await runWrite(project, ["--allowed-tools", "bash", "--allowed-tools", "read"]);
+
+    expect(result.exitCode).toBe(3);
+    expect(await wasMade(project)).toBe(false);
+  });
+});
+
+describe("an explicit deny", () => {
+  test.for([{ args: ["--allowed-tools", "write"] }, { args: ["--permission-mode", "yolo"] }])(
+    "[C-222] [C-240] beats $args, and the run goes on",
+    async ({ args }) => {
+      const project = await useProject();
+      await project.writeState(
+        "agents/careful.md",
+        `---
+description: writes only notes
+mode: primary
+enabled: true
+models:
+  - model: offline/script
+permissions:
+  write:
+    "*": deny
+    "*.md": allow
+---
+Write notes.
+`,
+      );
+
+      const result = await runWrite(project, ["-a", "careful", ...args]);
+
+      expect(result).toMatchObject({ exitCode: 0, stderr: "" });
+      expect(await wasMade(project)).toBe(false);
+      const [call] = payloadsOf(await readOnlyLog(project), "tool_call_terminated");
+      expect(call?.error).toMatchObject({ code: "permission_denied" });
+    },
+  );
+});

@@ -1,0 +1,119 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { providerToml, startModelServer } from "../../support/model-server.ts";
+import { runCookie } from "../../support/run-cookie.ts";
+import { CAN_OPEN_TERMINAL, runInTerminal } from "../../support/run-in-terminal.ts";
+import { useProject } from "../../support/use-project.ts";
+
+const SLOW_CALL = 'call bash {"command":"sleep 0.5"}\n---\nsay done';
+
+function offline(script: string, ...args: string[]): string[] {
+  return ["run", "-m", "offline/script", "--permission-mode=yolo", ...args, script];
+}
+
+describe.runIf(CAN_OPEN_TERMINAL)("cookie run in a terminal", () => {
+  test("[C-224] shows what is running and for how long, and erases it before the answer", async () => {
+    const { exitCode, screen } = await runInTerminal(await useProject(), offline(SLOW_CALL));
+
+    expect(exitCode).toBe(0);
+    expect(screen).toMatch(/\d+ s · [^\r]*sleep 0\.5/);
+    expect(screen).toMatch(/\r\u001B\[Kdone\r\n$/);
+  });
+
+  test("[C-224] streaming text shows while the model talks", async () => {
+    const project = await useProject();
+    let finish = (): void => undefined;
+    const server = await startModelServer({
+      text: "thinking aloud",
+      until: new Promise<void>((resolve) => {
+        finish = resolve;
+      }),
+    });
+    onTestFinished(() => server.close());
+    await project.writeState("config.toml", providerToml(server));
+
+    const running = runInTerminal(project, ["run", "hello"], {
+      onScreen: (screen) => {
+        if (screen.includes("s · thinking aloud")) finish();
+      },
+    });
+
+    expect(await running).toMatchObject({ exitCode: 0 });
+  });
+
+  test("[C-224] progress goes to stderr alone: a redirected stdout holds the answer", async () => {
+    const project = await useProject();
+
+    const { screen } = await runInTerminal(project, offline(SLOW_CALL), { redirect: ">out.txt" });
+
+    expect(await readFile(join(project.cwd, "out.txt"), "utf8")).toBe("done\n");
+    expect(screen).toMatch(/\d+ s · /);
+    expect(screen).toMatch(/\r\u001B\[K$/);
+  });
+
+  test.for([
+    { args: ["--verbose"], env: {}, name: "beside --verbose" },
+    { args: [], env: { TERM: "dumb" }, name: "on a dumb terminal" },
+  ])("[C-224] draws nothing $name", async ({ args, env }) => {
+    const project = await useProject();
+
+    const { exitCode, screen } = await runInTerminal(project, offline(SLOW_CALL, ...args), { env });
+
+    expect(exitCode).toBe(0);
+    expect(screen).not.toContain("\u001B");
+  });
+
+  test("control characters of a model never reach the screen", async () => {
+    const project = await useProject();
+    const server = await startModelServer({ text: "a\u001B]0;title\u0007b\u009B31mc\td\ne" });
+    onTestFinished(() => server.close());
+    await project.writeState("config.toml", providerToml(server));
+
+    const { exitCode, screen } = await runInTerminal(project, ["run", "hello"]);
+
+    expect(exitCode).toBe(0);
+    expect(screen.endsWith("a]0;titleb31mc\td\r\ne\r\n")).toBe(true);
+    expect(screen).not.toContain("\u0007");
+    expect(screen).not.toContain("\u009B");
+  });
+
+  test("a second Ctrl-C leaves the line clean and ends with 130", async () => {
+    const { exitCode, screen } = await runInTerminal(
+      await useProject(),
+      offline(`call bash {"command":"trap '' TERM; echo; while :; do sleep 1; done"}`),
+      {
+        type: [
+          { after: "while :", text: "\u0003" },
+          { after: "Ctrl-C again ends at once", text: "\u0003" },
+        ],
+      },
+    );
+
+    expect(exitCode).toBe(130);
+    expect(screen).toMatch(/again ends at once\r\n[^\n]*$/);
+    expect(screen).not.toContain("cancelled");
+  });
+});
+
+describe.runIf(CAN_OPEN_TERMINAL)("cookie trust in a terminal", () => {
+  const QUESTION = "Trust this content? [y/N] ";
+
+  test.for([
+    { answer: "y\r", exitCode: 0, trusted: true },
+    { answer: "\r", exitCode: 1, trusted: false },
+    { answer: "n\r", exitCode: 1, trusted: false },
+  ])("[C-236] asks, and $answer leaves trusted=$trusted", async ({ answer, exitCode, trusted }) => {
+    const project = await useProject();
+    await project.write(".cookie-agent/config.toml", "[budget]\nmax_turns = 3\n");
+
+    const asked = await runInTerminal(project, ["trust"], {
+      type: [{ after: QUESTION, text: answer }],
+    });
+    const listed = await runCookie(project, ["trust", "--list"]);
+
+    expect(asked.exitCode).toBe(exitCode);
+    expect(asked.screen).toContain("config.toml");
+    expect(listed.stdout.includes(project.cwd)).toBe(trusted);
+  });
+});

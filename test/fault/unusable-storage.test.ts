@@ -1,0 +1,53 @@
+import { chmod, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { bashLine, faultProject, startOffline } from "./support/fault-project.ts";
+import { onlyLog } from "./support/log-lines.ts";
+import { makeReadOnly, mountSmallDisk, noMount } from "./support/small-disk.ts";
+
+describe("storage that cannot be used", () => {
+  test.skipIf(noMount !== null)("a read-only disk is named before any run starts", async () => {
+    const project = await faultProject();
+    const disk = mountSmallDisk(65536);
+    makeReadOnly(disk);
+    const result = await startOffline(project, ["say hello"], ["--data-dir", disk]).result;
+    expect(result).toMatchObject({ exitCode: 5, stdout: "" });
+    expect(result.stderr).toMatch(/^error: the session store .* cannot be used \(EROFS.*\n$/);
+    expect(result.stderr).toContain(disk);
+  });
+
+  test.skipIf(process.getuid?.() === 0)("a directory without permission is named", async () => {
+    const project = await faultProject();
+    const data = join(project.home, "data");
+    await mkdir(data, { mode: 0o500 });
+    onTestFinished(() => chmod(data, 0o700));
+    const result = await startOffline(project, ["say hello"], ["--data-dir", data]).result;
+    expect(result).toMatchObject({ exitCode: 5, stdout: "" });
+    expect(result.stderr).toContain(data);
+    expect(result.stderr).toContain("EACCES");
+  });
+
+  test("a file in the place of the directory is named", async () => {
+    const project = await faultProject();
+    await project.writeState("sessions", "not a directory");
+    const result = await startOffline(project, ["say hello"]).result;
+    expect(result).toMatchObject({ exitCode: 5, stdout: "" });
+    expect(result.stderr).toContain(join(project.stateDir, "sessions"));
+  });
+
+  test.for(["session", "store"])(
+    "[S-047] a %s removed in mid-run fails the run, and the next one works",
+    async (what) => {
+      const project = await faultProject();
+      const sessions = join(project.stateDir, "sessions");
+      const target = what === "store" ? sessions : `${sessions}/*/0*`;
+      const run = startOffline(project, [bashLine(`rm -r ${target}; echo removed`)]);
+      const result = await run.result;
+      expect(result).toMatchObject({ exitCode: 1, stdout: "" });
+      expect(result.stderr).toContain("its log was removed");
+      const next = await startOffline(project, ["say hello"]).result;
+      expect(next).toMatchObject({ exitCode: 0, stdout: "hello\n", stderr: "" });
+      expect(await onlyLog(project)).toBeDefined();
+    },
+  );
+});

@@ -1,0 +1,18 @@
+/** A second model `second` of the provider in `providerToml`, for config.toml. */
+export const SECOND_MODEL = `
+[providers."custom.test".models."second"]
+display_name = "Second"
+
+[providers."custom.test".models."second".capabilities]
+input = ["text"]
+output = ["text"]
+context_tokens = 1000
+output_tokens = 100
+tool_calling = true
+parallel_tool_calls = true
+structured_output = false
+reasoning = false
+temperature = false
+top_p = false
+seed = false
+`;

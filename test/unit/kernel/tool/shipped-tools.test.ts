@@ -1,0 +1,200 @@
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { PermissionRule } from "@cookie-agent/sdk/protocol";
+import { beforeEach, describe, expect, test } from "vitest";
+import { allowAll } from "./dispatch-fixture.ts";
+import { openShippedRoom } from "./shipped-fixture.ts";
+
+const room = await openShippedRoom();
+const inside = (name: string) => join(room.workspace, name);
+const codes = (outcomes: Awaited<ReturnType<typeof room.dispatch>>) =>
+  outcomes.map(({ outcome, error }) => error?.code ?? outcome);
+
+beforeEach(async () => {
+  for (const name of await readdir(room.workspace)) {
+    await rm(inside(name), { recursive: true, force: true });
+  }
+});
+
+/** Everything below the workspace with its content. */
+async function snapshot(): Promise<Record<string, string>> {
+  const entries = await readdir(room.workspace, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  return Object.fromEntries(
+    await Promise.all(
+      files.map(async ({ parentPath, name }) => {
+        const path = join(parentPath, name);
+        return [path, await readFile(path, "utf8")] as const;
+      }),
+    ),
+  );
+}
+
+describe("the shipped tools behind dispatch", () => {
+  test("[T-026] run in the class that their manifests declare", () => {
+    const classes = room.table.entries().map(({ name, tool }) => [name, tool.concurrency]);
+    expect(classes).toEqual([
+      ["bash", "parallel"],
+      ["edit", "parallel"],
+      ["read", "parallel"],
+      ["write", "parallel"],
+    ]);
+  });
+
+  test("[T-013] [S-003] a call that was prepared and denied has touched nothing", async () => {
+    await writeFile(inside("a.txt"), "old\n");
+    const before = await snapshot();
+    const judged: unknown[] = [];
+    const outcomes = await room.dispatch(
+      [
+        ["write", { filePath: "new/deep/b.txt", content: "new" }],
+        ["edit", { filePath: "a.txt", oldString: "old", newString: "new" }],
+        ["read", { filePath: "a.txt" }],
+        ["bash", { command: "touch c.txt" }],
+      ],
+      {
+        gate: (request) => {
+          judged.push(request.operation.resources.map(({ capability }) => capability));
+          return Promise.resolve({
+            granted: false,
+            source: "user",
+            reason: "user_rejected",
+            feedback: null,
+            escalated: false,
+          });
+        },
+      },
+    );
+    expect(codes(outcomes)).toEqual(Array(4).fill("permission_denied"));
+    expect(judged).toEqual([["write:write"], ["edit:write"], ["read:read"], ["bash:bash"]]);
+    expect(await snapshot()).toEqual(before);
+  });
+
+  test("[T-015] [S-003] what changed after it was prepared is noticed by the call itself", async () => {
+    await writeFile(inside("a.txt"), "old\n");
+    const outcomes = await room.dispatch([["write", { filePath: "a.txt", content: "new\n" }]], {
+      gate: async () => {
+        await writeFile(inside("a.txt"), "someone else's\n");
+        return { granted: true, source: "user", reason: "user_approved_once" };
+      },
+    });
+    expect(codes(outcomes)).toEqual(["operation_changed"]);
+    expect(await readFile(inside("a.txt"), "utf8")).toBe("someone else's\n");
+  });
+
+  test("[T-029] an edit never sees what a write of the same turn did", async () => {
+    await writeFile(inside("a.txt"), "old\n");
+    const outcomes = await room.dispatch([
+      ["write", { filePath: "a.txt", content: "new\n" }],
+      ["edit", { filePath: "a.txt", oldString: "new", newString: "newer" }],
+      ["edit", { filePath: "a.txt", oldString: "old", newString: "older" }],
+    ]);
+    expect(codes(outcomes)).toEqual(["completed", "execution_failed", "operation_changed"]);
+    expect(await readFile(inside("a.txt"), "utf8")).toBe("new\n");
+  });
+
+  test("[T-047] several lines over 2 MiB are refused with a limit that fits, whatever is shown of others", async () => {
+    await writeFile(inside("large.txt"), `${"x".repeat(1023)}\n`.repeat(3000));
+    const [whole] = await room.dispatch([["read", { filePath: "large.txt", limit: 3000 }]], {
+      limits: { maxLines: 5, maxBytes: 100 },
+    });
+    expect(whole?.error?.code).toBe("resource_limit");
+    const limit = Number(/limit (?:of |= ?|to )?(\d+)/.exec(whole?.error?.message ?? "")?.[1]);
+    const [page] = await room.dispatch([["read", { filePath: "large.txt", limit }]]);
+    expect(page).toMatchObject({ outcome: "completed", result: { retained_output: null } });
+  });
+
+  test("an opt-out page ignores the limits of retained output", async () => {
+    await writeFile(inside("long.txt"), "line\n".repeat(1000));
+    const [page] = await room.dispatch([["read", { filePath: "long.txt" }]], {
+      limits: { maxLines: 2, maxBytes: 10, maxRetainedBytes: 10 },
+    });
+    expect(page).toMatchObject({ outcome: "completed", result: { retained_output: null } });
+    expect(page?.result?.output).toContain("1000: line");
+  });
+});
+
+describe("a directory link out of the workspace", () => {
+  const allow = (...resources: string[]): PermissionRule[] =>
+    (["read", "write"] as const).flatMap((action) => [
+      { action, resource: "*", effect: "deny" as const },
+      ...resources.map((resource) => ({ action, resource, effect: "allow" as const })),
+    ]);
+  const calls = [
+    ["write", { filePath: "outbox/new/file.txt", content: "out" }],
+    ["write", { filePath: "outbox/kept.txt", content: "out" }],
+    ["edit", { filePath: "outbox/kept.txt", oldString: "kept", newString: "out" }],
+    ["read", { filePath: "outbox/kept.txt" }],
+    ["read", { filePath: "outbox" }],
+  ] as const;
+
+  beforeEach(async () => {
+    const outside = join(room.root, "outside");
+    await rm(outside, { recursive: true, force: true });
+    await mkdir(outside);
+    await writeFile(join(outside, "kept.txt"), "kept\n");
+    await symlink(outside, inside("outbox"));
+  });
+
+  test.for([
+    ["the name of the link alone", ["outbox", "outbox/*"]],
+    ["the target alone", ["*/outside", "*/outside/*"]],
+  ] as const)("[B025] a rule for %s opens nothing", async ([, patterns]) => {
+    const outcomes = await room.dispatch(calls, { rules: allow(...patterns) });
+    expect(codes(outcomes)).toEqual(Array(calls.length).fill("permission_denied"));
+    expect(await readdir(join(room.root, "outside"))).toEqual(["kept.txt"]);
+    expect(await readFile(join(room.root, "outside/kept.txt"), "utf8")).toBe("kept\n");
+  });
+
+  test("[B025] rules for both open it", async () => {
+    const rules = allow("outbox", "outbox/*", "*/outside", "*/outside/*");
+    for (const call of calls) {
+      await writeFile(join(room.root, "outside/kept.txt"), "kept\n");
+      expect(codes(await room.dispatch([call], { rules }))).toEqual(["completed"]);
+    }
+    expect(await readFile(join(room.root, "outside/new/file.txt"), "utf8")).toBe("out");
+  });
+});
+
+describe("output that was kept", () => {
+  test("[T-145] [S-107] is read by its URI and stream suffix, under a read rule for that URI", async () => {
+    const [printed] = await room.dispatch([["bash", { command: "echo out; echo err >&2" }]]);
+    const reference = printed?.result?.retained_output?.reference ?? "";
+    const uri = `artifact://${reference.split("/").at(-1) ?? ""}`;
+    const read = (rules: PermissionRule[]) =>
+      room.dispatch(
+        [
+          ["read", { filePath: `${uri}/stdout` }],
+          ["read", { filePath: `${uri}/stderr` }],
+          ["read", { filePath: uri, stream: "stdout" }],
+        ],
+        { rules },
+      );
+    const open = await read(allowAll());
+    expect(open.map(({ result }) => result?.output)).toEqual(["out\n", "err\n", undefined]);
+    expect(open[2]?.error?.code).toBe("invalid_arguments");
+    const ruled = await read([
+      { action: "read", resource: "*", effect: "allow" },
+      { action: "read", resource: "artifact://*/stderr", effect: "deny" },
+    ]);
+    expect(codes(ruled)).toEqual(["completed", "permission_denied", "invalid_arguments"]);
+    expect(room.table.entries().map(({ name }) => name)).toEqual(["bash", "edit", "read", "write"]);
+  });
+});
+
+describe("the kernel's own knowledge of tools", () => {
+  test("[T-181] [E-201] no tool name of a shipped manifest is a literal in the kernel", async () => {
+    const source = join(import.meta.dirname, "../../../../kernel/src");
+    const names = room.table.entries().map(({ name }) => name);
+    const actions = new Set(["read", "write", "bash"]);
+    const found: string[] = [];
+    for (const file of await readdir(source, { recursive: true })) {
+      if (!file.endsWith(".ts")) continue;
+      const text = await readFile(join(source, file), "utf8");
+      for (const name of names.filter((candidate) => !actions.has(candidate))) {
+        if (new RegExp(`["'\`]${name}["'\`]`).test(text)) found.push(`${file}: ${name}`);
+      }
+    }
+    expect(found).toEqual([]);
+  });
+});
