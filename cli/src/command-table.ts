@@ -1,19 +1,17 @@
 import type { Command } from "./command.ts";
+import { doctor } from "./commands/doctor.ts";
+import { run } from "./commands/run.ts";
+import { listSessions } from "./commands/session/list.ts";
+import { showSession } from "./commands/session/show.ts";
+import { listTools } from "./commands/tool/list.ts";
+import { trust } from "./commands/trust.ts";
 
-/** Every command by its id; only the one that runs is loaded. */
-export const COMMAND_TABLE: Readonly<Record<string, () => Promise<Command>>> = {
-  doctor: async () => (await import("./commands/doctor.ts")).doctor,
-  run: async () => (await import("./commands/run.ts")).run,
-  "session:list": async () => (await import("./commands/session/list.ts")).listSessions,
-  "session:show": async () => (await import("./commands/session/show.ts")).showSession,
-  "tool:list": async () => (await import("./commands/tool/list.ts")).listTools,
-  trust: async () => (await import("./commands/trust.ts")).trust,
+/** Every command by its id, words separated by `:`. The kernel is loaded by the commands that open one. */
+export const COMMAND_TABLE: Readonly<Record<string, Command>> = {
+  doctor,
+  run,
+  "session:list": listSessions,
+  "session:show": showSession,
+  "tool:list": listTools,
+  trust,
 };
-
-export async function loadAllCommands(): Promise<[id: string, command: Command][]> {
-  return Promise.all(
-    Object.entries(COMMAND_TABLE).map(
-      async ([id, load]): Promise<[string, Command]> => [id, await load()],
-    ),
-  );
-}

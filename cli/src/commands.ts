@@ -1,10 +1,10 @@
 import { Command as OclifCommand } from "@oclif/core";
 import type { Command } from "./command.ts";
-import { loadAllCommands } from "./command-table.ts";
+import { COMMAND_TABLE } from "./command-table.ts";
 
 /** The commands as oclif knows commands: for its help and for the commands that extensions add. */
 export const COMMANDS: Readonly<Record<string, OclifCommand.Class>> = Object.fromEntries(
-  (await loadAllCommands()).map(([id, command]) => [id, asOclifCommand(command)]),
+  Object.entries(COMMAND_TABLE).map(([id, command]) => [id, asOclifCommand(command)]),
 );
 
 function asOclifCommand(command: Command): OclifCommand.Class {

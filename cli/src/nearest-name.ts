@@ -25,9 +25,7 @@ function editDistance(a: string, b: string): number {
         a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
           ? (older[j - 2] ?? 0) + 1
           : Number.POSITIVE_INFINITY;
-      current.push(
-        Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, substitution, swap),
-      );
+      current.push(Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, substitution, swap));
     }
     older = previous;
     previous = current;

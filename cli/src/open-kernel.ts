@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute } from "node:path";
 import type { Kernel } from "@cookie-agent/kernel";
@@ -70,11 +71,17 @@ export function homeDirectory(): string {
   } catch {
     // no account entry and no HOME
   }
-  if (isAbsolute(home)) return home;
-  throw new CookieError(
-    "io",
-    "there is no home directory; set HOME to the absolute path of the directory that should hold .cookie-agent",
-  );
+  if (!isAbsolute(home)) {
+    throw new CookieError(
+      "io",
+      "there is no home directory; set HOME to the absolute path of the directory that should hold .cookie-agent",
+    );
+  }
+  // Making missing parents below a place like /proc never ends, so the home itself is not made.
+  if (!statSync(home, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new CookieError("io", `the home directory ${home} is not a directory; set HOME to yours`);
+  }
+  return home;
 }
 
 export function workingDirectory(): string {

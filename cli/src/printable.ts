@@ -13,7 +13,6 @@ export function printableLines(text: string): string {
 
 /** One JSON document without a control character, so that a terminal shows it as it is. */
 export function jsonLine(value: unknown): string {
-  const escape = (control: string) =>
-    `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  return `${JSON.stringify(value).replace(/[\x7F-\x9F\u2028\u2029]/g, escape)}\n`;
+  const asEscape = (control: string) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return `${JSON.stringify(value).replace(/[\x7F-\x9F\u2028\u2029]/g, asEscape)}\n`;
 }

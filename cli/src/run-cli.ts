@@ -1,8 +1,7 @@
-import type { Command } from "./command.ts";
-import { COMMAND_TABLE, loadAllCommands } from "./command-table.ts";
+import { COMMAND_TABLE } from "./command-table.ts";
 import { ExitCode, type ExitError, usageError } from "./exit-code.ts";
 import { nearestName } from "./nearest-name.ts";
-import { type NormalizedArgv, normalizeArgv } from "./normalize-argv.ts";
+import { normalizeArgv } from "./normalize-argv.ts";
 import { reportError } from "./report-error.ts";
 import { tolerateClosedReaders } from "./standard-streams.ts";
 
@@ -17,7 +16,7 @@ export async function main(argv: readonly string[], packageFile: URL): Promise<v
 }
 
 async function dispatch(argv: readonly string[], packageFile: URL): Promise<ExitCode> {
-  const { words, rest } = await splitArgv(argv);
+  const { words, rest } = normalizeArgv(argv, Object.keys(COMMAND_TABLE), valueOptions());
   if (words.length === 0 && rest.includes("--json")) {
     throw usageError("--json needs a command; `cookie --help` lists them");
   }
@@ -27,26 +26,15 @@ async function dispatch(argv: readonly string[], packageFile: URL): Promise<Exit
     await showHelp(topic, packageFile);
     return ExitCode.success;
   }
-  const load = COMMAND_TABLE[words.join(":")];
-  if (load === undefined) throw unknownCommand(words, rest);
-  const command = await load();
+  const command = COMMAND_TABLE[words.join(":")];
+  if (command === undefined) throw unknownCommand(words, rest);
   return command.execute(rest);
 }
 
-/** Only options before the command need to know which of them take a value, and so every command. */
-async function splitArgv(argv: readonly string[]): Promise<NormalizedArgv> {
-  const ids = Object.keys(COMMAND_TABLE);
-  const split = normalizeArgv(argv, ids, new Set());
-  if (split.words.every((word, index) => word === argv[index]) && split.words.length > 0) {
-    if (ids.includes(split.words.join(":")) || split.rest.length === 0) return split;
-  }
-  const commands = await loadAllCommands();
-  return normalizeArgv(argv, ids, valueOptions(commands.map(([, command]) => command)));
-}
-
-function valueOptions(commands: readonly Command[]): Set<string> {
+/** Options that take the next argument, of all commands: they may stand before the command's name. */
+function valueOptions(): Set<string> {
   const spellings = new Set<string>();
-  for (const { flags } of commands) {
+  for (const { flags } of Object.values(COMMAND_TABLE)) {
     for (const [name, flag] of Object.entries(flags)) {
       if (flag.type !== "option") continue;
       spellings.add(`--${name}`);
@@ -86,7 +74,10 @@ function unknownCommand(words: readonly string[], rest: readonly string[]): Exit
       : usageError(`${words.join(" ")} is not complete; it goes on as ${inTopic.join(" or ")}`);
   }
   const written = `${prefix}${next}`;
-  const near = nearestName(written, [...inTopic, ...inTopic.map((name) => name.split(" ")[0] ?? "")]);
+  const near = nearestName(written, [
+    ...inTopic,
+    ...inTopic.map((name) => name.split(" ")[0] ?? ""),
+  ]);
   return usageError(
     near === undefined
       ? `unknown command "${written}"; \`cookie --help\` lists the commands`

@@ -30,6 +30,8 @@ export interface SetupReport {
   readonly workspace: Pick<WorkspaceTrust, "directory" | "state">;
   /** Where the configured providers lie. */
   readonly endpoints: readonly { readonly provider: string; readonly url: string }[];
+  /** Configured providers that only a model catalog could describe; without one they have no models. */
+  readonly catalogProviders: readonly string[];
 }
 
 /** What is configured here, without opening anything; an invalid configuration is part of the answer. */
@@ -50,6 +52,7 @@ export async function inspectSetup(
     problem: "problem" in loaded ? loaded.problem : null,
     workspace: { directory: cwd, state },
     endpoints: "problem" in loaded ? [] : endpointsOf(loaded),
+    catalogProviders: "problem" in loaded ? [] : catalogProvidersOf(loaded),
   };
 }
 
@@ -71,6 +74,11 @@ function endpointsOf({ config }: LoadedConfig): SetupReport["endpoints"] {
   return [...config.providers.values()].flatMap((provider) =>
     "endpoint" in provider ? [{ provider: provider.id, url: provider.endpoint }] : [],
   );
+}
+
+function catalogProvidersOf({ config }: LoadedConfig): string[] {
+  const providers = [...config.providers.values()];
+  return providers.filter(({ source }) => source === "models_dev").map(({ id }) => id);
 }
 
 export interface WorkspaceContents {

@@ -49,8 +49,8 @@ const EXPORTS = {
   CookieClient, type SessionNews, type SubscribeOptions
 `,
   "kernel/src/index.ts": `
-  ConfigError, grantTrust, inspectContents, inspectSetup, listTrust, openKernel, revokeTrust,
-  type Kernel, type LogLevel, type Logger, type OpenKernelOptions, type SetupReport,
+  ConfigError, grantTrust, inspectContents, inspectSetup, listTrust, openKernel, probeFileLock,
+  revokeTrust, type Kernel, type LogLevel, type Logger, type OpenKernelOptions, type SetupReport,
   type WorkspaceContents
 `,
 };

@@ -8,7 +8,7 @@ import { processesOf, waitUntil } from "./support/processes.ts";
 
 describe("a run that is asked to stop", () => {
   test.for(["SIGINT", "SIGTERM"] as const)(
-    "[S-094] ends with run_cancelled and leaves nothing to repair (%s)",
+    "[C-223] ends with run_cancelled and leaves nothing to repair (%s)",
     async (signal) => {
       const project = await faultProject();
       const run = startOffline(project, [bashLine("echo partial; echo > running; sleep 600")]);

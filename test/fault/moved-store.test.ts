@@ -15,10 +15,12 @@ describe("a store that changed while nobody used it", () => {
     await rename(here, there);
     const log = (await onlyLog({ stateDir: there })) ?? "";
     const first = payloadsOf(await readLog(log), "tool_call_terminated")[0];
-    const uri = `artifact://${first?.result?.retained_output?.reference.sha256}/stdout`;
+    const uri = String(first?.result?.retained_output?.reference);
     const resumed = await startOffline(
       project,
-      [`call read ${JSON.stringify({ filePath: uri, offset: 4999 })}`],
+      [
+        `call read ${JSON.stringify({ filePath: `${uri.replace("/sha256/", "/")}/stdout`, offset: 4999 })}`,
+      ],
       ["--data-dir", there, "--resume-session", sessionOf(log)],
     ).result;
     expect(resumed).toMatchObject({ exitCode: 0, stderr: "" });
@@ -30,9 +32,14 @@ describe("a store that changed while nobody used it", () => {
     expect(readdirSync(project.home)).not.toContain("here");
   });
 
-  test.for(["", "{", '{"session_id":1}', "\0".repeat(512)])(
-    "[S-075] metadata that does not parse is rebuilt from the log (%j)",
-    async (content) => {
+  test.for([
+    ["empty", ""],
+    ["cut", "{"],
+    ["of another shape", '{"session_id":1}'],
+    ["NUL bytes", "\0".repeat(512)],
+  ] as const)(
+    "[S-075] metadata that does not parse (%s) is rebuilt from the log",
+    async ([, content]) => {
       const project = await faultProject();
       await startOffline(project, ["say hello"]).result;
       const log = (await onlyLog(project)) ?? "";
@@ -71,6 +78,7 @@ describe("a store that changed while nobody used it", () => {
     expect(resumed).toMatchObject({ exitCode: 0, stdout: "more\n", stderr: "" });
     const events = await readLog(log);
     expect(payloadsOf(events, "run_completed")).toHaveLength(2);
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
     expect(new Set(events.map(({ timestamp }) => timestamp))).toEqual(new Set([future]));
   });
 });

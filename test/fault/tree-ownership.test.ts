@@ -10,9 +10,11 @@ import { waitUntil } from "./support/processes.ts";
 const FOREIGN = "error: session is owned by another cookie process\n";
 
 describe("two processes and one session tree", () => {
-  test("[S-082] [S-083] [S-091] the second is refused at once and may only read", async () => {
+  test("[S-082] [S-091] the second is refused at once and may only read", async () => {
     const project = await faultProject();
-    const holder = startOffline(project, [bashLine("echo > running; until [ -e go ]; do sleep 0.02; done")]);
+    const holder = startOffline(project, [
+      bashLine("echo > running; until [ -e go ]; do sleep 0.02; done"),
+    ]);
     await waitUntil(() => existsSync(join(project.cwd, "running")), "the command runs");
     const log = (await onlyLog(project)) ?? "";
     const resume = ["--resume-session", sessionOf(log)];
@@ -21,7 +23,10 @@ describe("two processes and one session tree", () => {
     const second = await startOffline(project, ["say mine"], resume).result;
     expect(second).toMatchObject({ exitCode: 5, stdout: "", stderr: FOREIGN });
     const shown = await start(project, ["session", "show", sessionOf(log)]).result;
-    expect(shown).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("owned by another process") });
+    expect(shown).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining("owned by another process"),
+    });
     expect(await readFile(log)).toEqual(bytes);
     expect(holder.child.exitCode).toBeNull();
 
@@ -61,7 +66,8 @@ describe("two processes and one session tree", () => {
     const before = completeBytes(log);
     // a lock file with the id of a live process would block an owner that is known by its id
     await writeFile(join(dirname(log), "owner.lock"), `${process.pid}\n`);
-    const resumed = await startOffline(project, ["say mine"], ["--resume-session", sessionOf(log)]).result;
+    const resumed = await startOffline(project, ["say mine"], ["--resume-session", sessionOf(log)])
+      .result;
     expect(resumed).toMatchObject({ exitCode: 0, stdout: "mine\n", stderr: "" });
     expect(completeBytes(log).subarray(0, before.byteLength).equals(before)).toBe(true);
     expect(openEnds(await readLog(log))).toEqual({ runs: [], calls: [] });

@@ -36,7 +36,7 @@ describe("storage that cannot be used", () => {
   });
 
   test.for(["session", "store"])(
-    "[S-047] a %s removed in mid-run fails the run, and the next one works",
+    "a %s removed in mid-run fails the run, and the next one works",
     async (what) => {
       const project = await faultProject();
       const sessions = join(project.stateDir, "sessions");

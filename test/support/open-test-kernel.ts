@@ -8,16 +8,22 @@ import {
   type EventPayload,
   type PermissionMode,
   type RunId,
-  RunStart,
   type RunSelection,
+  RunStart,
   SessionCreate,
+  type SessionId,
   SessionResume,
   SessionSetPermissionMode,
-  type SessionId,
   type StoredEvent,
 } from "@cookie-agent/sdk/protocol";
 import { onTestFinished } from "vitest";
-import { type Answer, type ModelServer, providerToml, startModelServer, type Wire } from "./model-server.ts";
+import {
+  type Answer,
+  type ModelServer,
+  providerToml,
+  startModelServer,
+  type Wire,
+} from "./model-server.ts";
 import { SessionWatch } from "./session-watch.ts";
 import { createTempProject, type TempProject } from "./temp-project.ts";
 
@@ -160,8 +166,11 @@ export function agentDocument(
   permissions: Readonly<Record<string, unknown>>,
   options: { models?: readonly string[]; prompt?: string; mode?: string; maxOutput?: number } = {},
 ): string {
-  const { models = ["custom.test/scripted"], prompt = "You are under test.", mode = "primary" } =
-    options;
+  const {
+    models = ["custom.test/scripted"],
+    prompt = "You are under test.",
+    mode = "primary",
+  } = options;
   const entries = models.map((model) => `  - model: ${model}\n`).join("");
   return `---
 description: Under test

@@ -3,8 +3,9 @@ import { LAUNCHER } from "./run-cookie.ts";
 import type { TempProject } from "./temp-project.ts";
 
 /** True where util-linux's `script` can make a pseudo terminal. */
-export const CAN_OPEN_TERMINAL = spawnSync("script", ["--version"], { encoding: "utf8" }).stdout
-  ?.includes("util-linux");
+export const CAN_OPEN_TERMINAL = spawnSync("script", ["--version"], {
+  encoding: "utf8",
+}).stdout?.includes("util-linux");
 
 export interface TerminalOptions {
   /** Appended to the command line, such as `>out.txt`. */

@@ -37,7 +37,9 @@ async function listTrusted(json: boolean): Promise<void> {
   const { workspaces, warning } = await listTrust(homeDirectory());
   if (warning !== undefined) printError(`warning: ${warning}`);
   if (json) printJson({ workspaces });
-  else for (const { directory, trustedAt } of workspaces) print(printable(`${trustedAt}  ${directory}`));
+  else
+    for (const { directory, trustedAt } of workspaces)
+      print(printable(`${trustedAt}  ${directory}`));
 }
 
 async function revoke(directory: string, json: boolean): Promise<void> {

@@ -12,6 +12,15 @@ export function checkConfiguration(report: SetupReport): Check[] {
   if (report.problem !== null) {
     checks.push(failed("configuration", report.problem, "correct the file as the message says"));
   }
+  for (const provider of report.catalogProviders) {
+    checks.push(
+      warning(
+        `provider ${provider}`,
+        "its models would come from a catalog, which this version does not have",
+        'describe it with source = "custom"; README.md shows one',
+      ),
+    );
+  }
   return [...checks, checkTrust(report)];
 }
 

@@ -97,6 +97,7 @@ async function follow(
   let turns = 0;
   let approvalRejections = 0;
   let eventRecoveries = 0;
+  let judgedTool = "a tool call";
   const end = (
     status: RunEnd["status"],
     rest: Partial<Pick<RunEnd, "finalText" | "error">> = {},
@@ -132,6 +133,9 @@ async function follow(
       case "model_usage_recorded":
         usage.add(payload);
         break;
+      case "approval_requested":
+        judgedTool = payload.request.tool;
+        break;
       case "approval_finalized":
         if (payload.decision.status !== "approved") {
           approvalRejections += 1;
@@ -146,7 +150,10 @@ async function follow(
         });
       case "run_cancelled":
         return end("cancelled", {
-          error: { code: "cancelled", message: describeCancellation(payload.reason, options) },
+          error: {
+            code: "cancelled",
+            message: describeCancellation(payload.reason, options, judgedTool),
+          },
         });
       case "run_interrupted":
         return end("interrupted", {
@@ -204,10 +211,14 @@ function exitCodeOf(status: RunEnd["status"], cause: Cancellation): ExitCode {
   return cause === "permission" ? ExitCode.permission : ExitCode.cancelled;
 }
 
-function describeCancellation(reason: string | null, options: DriveOptions): string {
+function describeCancellation(
+  reason: string | null,
+  options: DriveOptions,
+  judgedTool: string,
+): string {
   switch (reason) {
     case "permission":
-      return "cancelled: a tool call needed an approval that nobody could give; allow it with --allowed-tools or choose a --permission-mode";
+      return `cancelled: ${judgedTool} needed an approval that nobody could give; allow it with --allowed-tools or choose a --permission-mode`;
     case "turns":
       return `cancelled: the limit of ${options.maxTurns} model turns was reached (--max-turns)`;
     case "timeout":

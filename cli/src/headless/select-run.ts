@@ -1,10 +1,10 @@
-import type {
-  ModelEntry,
-  ModelSelection,
-  RunSelection,
-  RuntimeSnapshot,
+import {
+  CookieError,
+  type ModelEntry,
+  type ModelSelection,
+  type RunSelection,
+  type RuntimeSnapshot,
 } from "@cookie-agent/sdk/protocol";
-import { ExitCode, ExitError } from "../exit-code.ts";
 
 export interface SelectionFlags {
   readonly agent?: string | undefined;
@@ -52,8 +52,7 @@ function selectAgent(
   }
   if (runnable(resumed)) return resumed;
   if (standIn !== null) return standIn;
-  throw new ExitError(
-    ExitCode.setup,
+  throw new CookieError(
     "no_runnable_model",
     "no model is configured; add a provider to ~/.cookie-agent/config.toml, or try the offline model with -m offline/script",
   );
@@ -113,6 +112,6 @@ function selectVariant(entry: ModelEntry, wanted: string | undefined): string | 
   throw unavailable(`variant ${wanted} of model ${entry.key}`);
 }
 
-function unavailable(what: string): ExitError {
-  return new ExitError(ExitCode.setup, "unavailable", `${what} is not available`);
+function unavailable(what: string): CookieError {
+  return new CookieError("unavailable", `${what} is not available`);
 }

@@ -43,6 +43,7 @@ export class OutputCapture {
   readonly #named: boolean;
   readonly #channels: readonly Channel[];
   readonly #maxRetainedBytes: number;
+  #encoded: Buffer = Buffer.alloc(0);
   #acceptedBytes = 0;
   #failure: CookieError | undefined;
   #finished = false;
@@ -138,10 +139,19 @@ export class OutputCapture {
   async #append(channel: Channel, index: number, text: string): Promise<void> {
     if (text === "") return;
     channel.file ??= await this.#store.beginCapture(this.#rootId, index);
-    const bytes = Buffer.from(text, "utf8");
+    const bytes = this.#encode(text);
     await channel.file.append(bytes);
     this.#acceptedBytes += bytes.byteLength;
     channel.preview.write(text);
+  }
+
+  /** Into one buffer for all writes: a flood would otherwise leave one of its size behind with every delta. */
+  #encode(text: string): Uint8Array {
+    if (text.length * 3 > this.#encoded.byteLength) {
+      const byteLength = Buffer.byteLength(text, "utf8");
+      if (byteLength > this.#encoded.byteLength) this.#encoded = Buffer.allocUnsafeSlow(byteLength);
+    }
+    return this.#encoded.subarray(0, this.#encoded.write(text, "utf8"));
   }
 
   async #publish(manifest: Uint8Array | undefined): Promise<void> {

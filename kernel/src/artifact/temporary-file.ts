@@ -89,7 +89,10 @@ export class TemporaryFile {
   async moveTo(target: string): Promise<void> {
     const { sha256 } = this.seal();
     try {
-      const [found] = await Promise.all([digestFile(this.#fd), datasync(this.#fd)]);
+      const checking = digestFile(this.#fd);
+      const [synced] = await Promise.allSettled([datasync(this.#fd), checking]);
+      if (synced.status === "rejected") throw synced.reason;
+      const found = await checking;
       if (found.sha256 !== sha256) throw new Error("the file does not hold what was written");
       // A capture may have grown for longer than the collector's grace period.
       const now = new Date();

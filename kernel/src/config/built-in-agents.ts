@@ -17,6 +17,7 @@ const READ_RULES: readonly PermissionRule[] = [
     { action: "read", resource: name, effect: "deny" },
     { action: "read", resource: `*/${name}`, effect: "deny" },
   ]),
+  { action: "read", resource: "/proc/*/environ", effect: "deny" },
 ];
 
 const DEFAULT_PROMPT = `You are a coding assistant working in a user's project through tools.

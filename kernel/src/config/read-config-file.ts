@@ -16,8 +16,10 @@ export async function readConfigFile(file: ConfigFile): Promise<Uint8Array | und
   let read: BoundedRead;
   try {
     read = await readBoundedFile(path, maxBytes, { followLinks: layer === "user" });
-  } catch {
-    throw new ConfigError({ code: "io", layer, path, problem: "cannot be read", advice: "fix it" });
+  } catch (error) {
+    const { code = "unknown reason" } = error as NodeJS.ErrnoException;
+    const problem = `cannot be read (${code})`;
+    throw new ConfigError({ code: "io", layer, path, problem, advice: "check its rights" });
   }
   switch (read.kind) {
     case "missing":

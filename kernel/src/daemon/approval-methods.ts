@@ -1,4 +1,9 @@
-import { ApprovalList, ApprovalRespond } from "@cookie-agent/sdk/protocol";
+import {
+  ApprovalList,
+  ApprovalRespond,
+  CookieError,
+  isCookieError,
+} from "@cookie-agent/sdk/protocol";
 import type { ClientServices } from "./client-services.ts";
 import type { Route } from "./route.ts";
 
@@ -8,7 +13,13 @@ export function registerApprovalMethods(route: Route, { sessions }: ClientServic
   }));
   route(ApprovalRespond, async (params) => {
     const actor = await sessions.adopt(params.session_id);
-    const approval = await actor.respond(params);
-    return { client_response_id: params.client_response_id, approval };
+    const { session_id, approval_id, client_response_id } = params;
+    try {
+      return { client_response_id, approval: await actor.respond(params) };
+    } catch (error) {
+      if (!isCookieError(error)) throw error;
+      const data = { ...error.data, session_id, approval_id, client_response_id };
+      throw new CookieError(error.code, error.message, { data, cause: error });
+    }
   });
 }

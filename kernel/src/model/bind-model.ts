@@ -4,11 +4,11 @@ import type {
   LanguageModelV3StreamPart,
   LanguageModelV3ToolChoice,
 } from "@ai-sdk/provider";
-import type { ModelSelection, Usage } from "@cookie-agent/sdk/protocol";
+import { CookieError, type ModelSelection, type Usage } from "@cookie-agent/sdk/protocol";
 import type { PromptCachingConfig } from "../config/config.ts";
 import type { ToolChoice } from "../config/provider-config.ts";
 import { sha256Hex } from "../support/digest.ts";
-import type { AdaptorFacts, AdaptorModule } from "./adaptors/adaptor.ts";
+import type { AdaptorFacts, AdaptorModule, OpenedModel } from "./adaptors/adaptor.ts";
 import type { BoundModel, ModelRequest, ModelStreamPart, ToolSpec } from "./bound-model.ts";
 import {
   type FailureContext,
@@ -46,9 +46,9 @@ export function bindModel(
   services: BindingServices,
 ): BoundModel {
   const selection: ModelSelection = { model: model.key, variant: behaviour.variant };
-  const loading = model.adaptor.load();
+  const opening = openModel(model, behaviour, services);
   // A package that does not load is reported by the request that needs it.
-  loading.catch(() => undefined);
+  opening.catch(() => undefined);
   return {
     selection,
     resolved: {
@@ -63,15 +63,51 @@ export function bindModel(
     toolCalling: model.capabilities.toolCalling,
     price: (usage: Usage) => (services.prices === null ? null : priceUsage(usage, services.prices)),
     stream: (request, signal) =>
-      streamResponse({ model, behaviour, services, loading, request, signal }),
+      streamResponse({ model, behaviour, services, opening, request, signal }),
   };
+}
+
+type FetchEvents = (
+  input: Parameters<typeof fetch>[0],
+  init: RequestInit | undefined,
+) => Promise<Response>;
+
+interface OpenedPackage {
+  readonly adaptor: AdaptorModule;
+  readonly opened: OpenedModel;
+  /** What fetches for the request with this signal. */
+  readonly routes: WeakMap<AbortSignal, FetchEvents>;
+}
+
+/** Opened once for all requests, because packages build costly schemas; the signal tells which one is fetching. */
+async function openModel(
+  model: CompiledModel,
+  behaviour: ModelBehaviour,
+  services: BindingServices,
+): Promise<OpenedPackage> {
+  const { auth } = model;
+  const adaptor = await model.adaptor.load();
+  const routes = new WeakMap<AbortSignal, FetchEvents>();
+  const opened = adaptor.openModel({
+    endpoint: model.endpoint,
+    behaviour,
+    capabilities: model.capabilities,
+    apiKey: auth.kind === "package_key" ? auth.key : "",
+    headers: { ...model.headers, "user-agent": `cookie-agent/${services.engineVersion}` },
+    fetch: (input, init) => {
+      const route = init?.signal ? routes.get(init.signal) : undefined;
+      if (route === undefined) throw new CookieError("engine", "a request lost its signal");
+      return route(input, init);
+    },
+  });
+  return { adaptor, opened, routes };
 }
 
 interface Attempt {
   readonly model: CompiledModel;
   readonly behaviour: ModelBehaviour;
   readonly services: BindingServices;
-  readonly loading: Promise<AdaptorModule>;
+  readonly opening: Promise<OpenedPackage>;
   readonly request: ModelRequest;
   readonly signal: AbortSignal;
 }
@@ -96,15 +132,8 @@ async function* streamResponse(attempt: Attempt): AsyncGenerator<ModelStreamPart
   };
   try {
     signal.throwIfAborted();
-    const adaptor = await attempt.loading;
-    const opened = adaptor.openModel({
-      endpoint: model.endpoint,
-      behaviour,
-      capabilities: model.capabilities,
-      apiKey: auth.kind === "package_key" ? auth.key : "",
-      headers: { ...model.headers, "user-agent": `cookie-agent/${services.engineVersion}` },
-      fetch: (input, init) => fetchEvents(exchange, context, input, init),
-    });
+    const { adaptor, opened, routes } = await attempt.opening;
+    routes.set(exchange.signal, (input, init) => fetchEvents(exchange, context, input, init));
     const options = buildCallOptions(attempt, exchange.signal);
     options.providerOptions = opened.providerOptions(options.tools !== undefined);
     options.includeRawChunks = adaptor.readWireCallIds !== undefined;

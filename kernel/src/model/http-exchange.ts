@@ -1,3 +1,4 @@
+import { BodyReader } from "./body-reader.ts";
 import type { ModelError } from "./model-error.ts";
 import { modelError } from "./model-error.ts";
 
@@ -97,7 +98,7 @@ export class HttpExchange {
 
   #watch(response: Response): Response {
     if (response.body === null) return response;
-    const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
+    const reader = new BodyReader(response.body);
     const { idleMs } = this.#options.timeouts;
     const body = new ReadableStream<Uint8Array>(
       {
@@ -107,10 +108,10 @@ export class HttpExchange {
             idleMs,
           );
           try {
-            const { done, value } = await reader.read();
-            if (done) return controller.close();
-            this.#bytesReceived += value.byteLength;
-            controller.enqueue(value);
+            const bytes = await reader.take();
+            if (bytes === undefined) return controller.close();
+            this.#bytesReceived += bytes.byteLength;
+            controller.enqueue(bytes);
           } finally {
             clearTimeout(timer);
           }

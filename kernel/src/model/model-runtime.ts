@@ -21,8 +21,6 @@ export type {
   HistoryMessage,
   ModelRequest,
   ModelStreamPart,
-  ToolResultMessage,
-  ToolSpec,
 } from "./bound-model.ts";
 export { ModelError } from "./model-error.ts";
 

@@ -33,6 +33,12 @@ export function checkResponse(request: ApprovalRequest, response: ApprovalRespon
     throw new CookieError(
       "approval_revision_conflict",
       `the approval is at revision ${request.revision}; read it again before answering`,
+      {
+        data: {
+          expected_revision: response.request_revision,
+          found_revision: request.revision,
+        },
+      },
     );
   }
   if (response.operation_fingerprint !== request.operation_fingerprint) {

@@ -59,9 +59,9 @@ async function loadParser(): Promise<Parser> {
   }
 }
 
-/** Bash joins a word that goes on behind a backslash at the line's end; the grammar cuts it. */
+/** Bash drops a backslash at a line's end; within a word the grammar cuts there, on an empty line it joins commands. */
 function joinWords(command: string): string {
-  return command.replace(/(?<=[^\s\\])\\\n(?=\S)/g, "");
+  return command.replace(/(?<=[^\s\\])\\\n(?=\S)|(?<=\n[ \t]*)\\\n/g, "");
 }
 
 class Labels {
@@ -84,7 +84,7 @@ class Labels {
     try {
       // Only the grammar takes the other controls for white space.
       if (tree.rootNode.hasError || /[\r\v\f]/.test(script)) this.#resolved = false;
-      this.#visit(tree.rootNode, NOTHING, scriptDepth, 0);
+      this.#visit(tree.rootNode, NOTHING, { script, scriptDepth, depth: 0 });
     } finally {
       tree.delete();
     }
@@ -105,12 +105,12 @@ class Labels {
   }
 
   /** @param tail What the redirections behind `node` add to its last command. */
-  #visit(node: Node, tail: Tail, scriptDepth: number, depth: number): void {
+  #visit(node: Node, tail: Tail, { script, scriptDepth, depth }: Position): void {
     if (depth > MAX_DEPTH || this.#parts.size > MAX_PARTS) {
       this.#resolved = false;
       return;
     }
-    this.#hidden.inspect(node);
+    this.#hidden.inspect(node, script);
     const children = node.namedChildren.filter(isNode);
     let inherited = NOTHING;
     let heir: Node | null | undefined = null;
@@ -131,7 +131,7 @@ class Labels {
     }
     for (const child of children) {
       const handed = heir && child.id === heir.id ? inherited : NOTHING;
-      this.#visit(child, handed, scriptDepth, depth + 1);
+      this.#visit(child, handed, { script, scriptDepth, depth: depth + 1 });
     }
   }
 
@@ -154,7 +154,10 @@ class Labels {
       .filter((child) => child.type === "variable_assignment")
       .map(textOf);
     if (!resolved) this.#resolved = false;
-    if (label !== null) this.#parts.add(label);
+    if (label !== null) {
+      this.#parts.add(label);
+      this.#hidden.inspectCommand(label);
+    }
     if (writes.length > 0)
       this.#parts.add([...(label === null ? [] : [label]), ...writes].join(" "));
     for (const form of outer) this.#outer.add(form);
@@ -163,6 +166,13 @@ class Labels {
     }
     if (script !== null) this.read(script, scriptDepth + 1);
   }
+}
+
+interface Position {
+  readonly script: string;
+  /** How many scripts this one is a literal in. */
+  readonly scriptDepth: number;
+  readonly depth: number;
 }
 
 /** What stands behind a command among its redirections. */

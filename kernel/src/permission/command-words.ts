@@ -42,7 +42,9 @@ function unquotedText(node: Node): string {
 }
 
 function isExpanded(unquoted: string): boolean {
-  return /[*?[]|\{.*(?:,|\.\.).*\}/s.test(unquoted);
+  const inBraces = unquoted.slice(unquoted.indexOf("{") + 1, unquoted.lastIndexOf("}"));
+  const hasBraces = unquoted.includes("{") && unquoted.includes("}");
+  return /[*?[]/.test(unquoted) || (hasBraces && /,|\.\./.test(inBraces));
 }
 
 function joinLines(text: string): string {

@@ -36,10 +36,14 @@ export interface Judgement {
 /** Answers for one label of one action; a null label is a check by name alone, for which only `*` rules count. */
 export type Judge = (label: string | null) => Judgement;
 
-/** Ask before environment files are read; the earliest declarations of every document (S-157, C-091). */
-export const GUARD_RULES: readonly PermissionRule[] = [".env", ".env.*", "*/.env", "*/.env.*"].map(
-  (resource) => ({ action: "read", resource, effect: "ask" }),
-);
+/** Ask before environments, in files or of processes, are read; the earliest declarations of every document (S-157, C-091). */
+export const GUARD_RULES: readonly PermissionRule[] = [
+  ".env",
+  ".env.*",
+  "*/.env",
+  "*/.env.*",
+  "/proc/*/environ",
+].map((resource) => ({ action: "read", resource, effect: "ask" }));
 const GUARD_EXEMPT = ".example";
 
 export const UNMATCHED: Judgement = {

@@ -1,6 +1,10 @@
 import type { Node } from "web-tree-sitter";
 import { redirectsPrograms } from "./program-variables.ts";
 
+const VARIABLE_BUILTINS: ReadonlySet<string> = new Set(
+  "let test read printf mapfile readarray set wait getopts unset declare typeset export".split(" "),
+);
+
 /**
  * Finds what a bash string may run although its syntax tree shows no command for it (S-266): text that bash reads a
  * second time as code, variables that decide which program a name means, and places where the grammar and bash are
@@ -17,12 +21,22 @@ export class HiddenCode {
     return this.#found || (this.#evaluates && this.#assignsText);
   }
 
-  /** To be told every named node. */
-  inspect(node: Node): void {
-    if (!this.#isHarmless(node)) this.#found = true;
+  /** To be told every named node of the tree of `source`. */
+  inspect(node: Node, source: string): void {
+    if (!this.#isHarmless(node, source)) this.#found = true;
   }
 
-  #isHarmless(node: Node): boolean {
+  /** To be told every simple command: builtins that take names of variables evaluate the subscripts in them. */
+  inspectCommand(label: string): void {
+    const name = /^\S+/.exec(label)?.[0] ?? "";
+    const namesVariable = name === "let" || /\s-[vRp]/.test(label);
+    if (!VARIABLE_BUILTINS.has(name) || (name === "printf" && !namesVariable)) return;
+    if (namesVariable) this.#evaluates = true;
+    if (name !== "let" && name !== "test") this.#assignsText = true;
+    if (/['\\]/.test(label) && /`|\$[([]/.test(label)) this.#found = true;
+  }
+
+  #isHarmless(node: Node, source: string): boolean {
     const { type, text } = node;
     switch (type) {
       case "raw_string":
@@ -30,7 +44,7 @@ export class HiddenCode {
       case "ansi_c_string":
         return /^\$'(?:[^'\\]|\\.)*'$/s.test(text);
       case "comment":
-        return node.startIndex === 0 || /[\s;&|()]/.test(characterBefore(node));
+        return node.startIndex === 0 || /[\s;&|()]/.test(source.charAt(node.startIndex - 1));
       case "command_substitution":
         return !(text.startsWith("`") && text.includes("\\"));
       case "heredoc_redirect":
@@ -62,8 +76,6 @@ export class HiddenCode {
         return childrenOf(node).every((child) => this.#isHarmlessElement(child.text));
       case "for_statement":
         return this.#isHarmlessLoop(node);
-      case "command":
-        return this.#isHarmlessCommand(node);
       case "word":
         return !/[\s;&|<>'"]/.test(withoutEscapes(text)) && !holdsSubstitution(text);
       default:
@@ -120,20 +132,6 @@ export class HiddenCode {
     const words = values.filter((value) => value.type !== "do_group");
     if (!words.every(isPlainText)) this.#assignsText = true;
     return !redirectsPrograms(variable?.text ?? "");
-  }
-
-  /** Builtins that take names of variables evaluate the subscripts in them. */
-  #isHarmlessCommand(node: Node): boolean {
-    const words =
-      /(?:^|\s)(let|test|read|printf|mapfile|readarray|set|wait|getopts|unset|declare|typeset|export)\s/.exec(
-        node.text,
-      );
-    if (words === null) return true;
-    const name = words[1] ?? "";
-    if (name === "let" || /\s-[vRp]/.test(node.text)) this.#evaluates = true;
-    if (name !== "let" && name !== "test") this.#assignsText = true;
-    if (name === "printf" && !/\s-v/.test(node.text)) return true;
-    return !quotesIn(node).some(holdsSubstitution);
   }
 }
 
@@ -209,12 +207,6 @@ function headOf(loop: Node): string {
   return body
     ? loop.text.slice(0, body.startIndex - loop.startIndex).replace(/^for/, "")
     : loop.text;
-}
-
-function characterBefore(node: Node): string {
-  let root = node;
-  for (let parent = root.parent; parent; parent = root.parent) root = parent;
-  return root.text.charAt(node.startIndex - root.startIndex - 1);
 }
 
 function childrenOf(node: Node): Node[] {

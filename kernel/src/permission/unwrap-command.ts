@@ -125,6 +125,8 @@ const LEADING_KEYWORDS: ReadonlySet<string> = new Set(
 );
 const OTHER_KEYWORDS: ReadonlySet<string> = new Set("for select case esac function [[".split(" "));
 
+const MAX_WRAPPERS = 32;
+
 /** Takes wrappers off until a command or a script is left (E-202); an option it does not know ends it unresolved. */
 export function unwrapCommand(words: readonly Word[]): UnwrappedCommand {
   const outer: string[] = [];
@@ -139,8 +141,10 @@ export function unwrapCommand(words: readonly Word[]): UnwrappedCommand {
     resolved: resolved && isPlain,
   });
 
-  for (;;) {
-    while (rest[0] !== undefined && LEADING_KEYWORDS.has(rest[0].raw)) rest = rest.slice(1);
+  for (let depth = 0; ; depth += 1) {
+    if (depth > MAX_WRAPPERS) return end(labelOf(rest), false);
+    const first = rest.findIndex(({ raw }) => !LEADING_KEYWORDS.has(raw));
+    rest = first < 0 ? [] : rest.slice(first);
     // The name of a new descriptor, which the grammar takes for the command.
     if (/^\{\w+\}$/.test(rest[0]?.raw ?? "")) {
       isPlain = false;
@@ -185,13 +189,20 @@ export function unwrapCommand(words: readonly Word[]): UnwrappedCommand {
 }
 
 /** The command behind every `-exec`; only a deny or an ask looks at it. */
-function executedByFind(words: readonly Word[]): (readonly Word[])[] {
-  return words.flatMap((word, at) => {
-    if (!/^-(?:exec|ok)(?:dir)?$/.test(word.value ?? "")) return [];
-    const behind = words.slice(at + 1);
-    const end = behind.findIndex(({ value }) => value === ";" || value === "+");
-    return [end < 0 ? behind : behind.slice(0, end)];
-  });
+function executedByFind(words: readonly Word[]): Word[][] {
+  const commands: Word[][] = [];
+  let isOpen = false;
+  for (const word of words) {
+    if (/^-(?:exec|ok)(?:dir)?$/.test(word.value ?? "")) {
+      commands.push([]);
+      isOpen = true;
+    } else if (word.value === ";" || word.value === "+") {
+      isOpen = false;
+    } else if (isOpen) {
+      commands.at(-1)?.push(word);
+    }
+  }
+  return commands;
 }
 
 interface XargsInput {

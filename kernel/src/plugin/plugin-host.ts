@@ -25,7 +25,7 @@ import { Supervisor } from "./supervisor.ts";
 
 export type { CallContext, HostServices } from "./host-services.ts";
 export type { PluginCall, Prepared, PrepareParams } from "./plugin-call.ts";
-export type { PluginFacts, ResolvedTool } from "./plugin-facts.ts";
+export type { PluginFacts } from "./plugin-facts.ts";
 
 export interface PluginHostOptions {
   /** In configuration order, before every entry. */

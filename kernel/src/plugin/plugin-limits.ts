@@ -19,7 +19,7 @@ export interface PluginLimits {
   readonly sharedBadLines: { readonly count: number; readonly windowMs: number };
   /** How long a killed process may take to be reaped (E-065). */
   readonly reapMs: number;
-  /** Captured bytes after which an acknowledgement is due; at most 256 KiB (E-103). */
+  /** Captured bytes after which an acknowledgement is due; with one delta more at most 256 KiB (E-103). */
   readonly ackBytes: number;
   readonly stdinChunkBytes: number;
   readonly pendingStdinWrites: number;
@@ -40,7 +40,7 @@ export const PLUGIN_LIMITS: PluginLimits = {
   ownBadLines: { count: 20, windowMs: 10_000 },
   sharedBadLines: { count: 3, windowMs: Number.POSITIVE_INFINITY },
   reapMs: 4_000,
-  ackBytes: 128 * 1024,
+  ackBytes: 192 * 1024,
   stdinChunkBytes: 64 * 1024,
   pendingStdinWrites: 64,
 };

@@ -77,10 +77,7 @@ export class SessionRegistry {
    * Reads a session: one that is open here as it is, any other as a fresh snapshot that ends with `use`. Takes no
    * lock (S-091).
    */
-  async read<T>(
-    sessionId: SessionId,
-    use: (actor: SessionActor) => Promise<T> | T,
-  ): Promise<T> {
+  async read<T>(sessionId: SessionId, use: (actor: SessionActor) => Promise<T> | T): Promise<T> {
     const resident = await this.#residents.get(sessionId)?.opening.catch(() => undefined);
     if (resident?.writable) return use(resident);
     const { actor } = await this.#fold(await this.#locate(sessionId));

@@ -29,8 +29,7 @@ export function settleInterrupted(
     );
   }
   for (const [toolCallId, { owner, runId }] of state.openCalls) {
-    const cause =
-      unrecorded?.runId === runId ? "a failure of the run" : "a daemon restart";
+    const cause = unrecorded?.runId === runId ? "a failure of the run" : "a daemon restart";
     write(
       {
         type: "tool_call_terminated",

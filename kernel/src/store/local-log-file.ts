@@ -1,9 +1,10 @@
-import { constants, type PathLike } from "node:fs";
+import { constants, fstatSync, type PathLike, writeSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import type { LogFile, TreeLease } from "./session-store.ts";
 
 const READ_BYTES = 256 * 1024;
+const DIRECT_BYTES = 64 * 1024;
 
 /** A log on the local disk; writable only with a lease, and only while it is held (S-088). */
 export class LocalLogFile implements LogFile {
@@ -51,9 +52,7 @@ export class LocalLogFile implements LogFile {
     let written = 0;
     try {
       while (written < bytes.byteLength) {
-        const position = this.#byteLength + written;
-        const result = await this.#handle.write(bytes, written, undefined, position);
-        written += result.bytesWritten;
+        written += await this.#write(bytes, written);
       }
     } catch (error) {
       // What was written of the block must not be read as part of the log.
@@ -65,8 +64,8 @@ export class LocalLogFile implements LogFile {
 
   /** Rejects also when the file has been removed: what it takes would be gone with this process. */
   async sync(): Promise<void> {
-    const [, { nlink }] = await Promise.all([this.#handle.datasync(), this.#handle.stat()]);
-    if (nlink === 0) throw new Error("its log was removed from the disk");
+    await this.#handle.datasync();
+    if (fstatSync(this.#handle.fd).nlink === 0) throw new Error("its log was removed from the disk");
   }
 
   async truncate(byteLength: number): Promise<void> {
@@ -79,6 +78,14 @@ export class LocalLogFile implements LogFile {
     if (this.#closed) return;
     this.#closed = true;
     await this.#handle.close();
+  }
+
+  /** A small block only reaches the page cache: handing it to another thread would take longer than writing it. */
+  async #write(bytes: Uint8Array, start: number): Promise<number> {
+    const length = bytes.byteLength - start;
+    const position = this.#byteLength + start;
+    if (length <= DIRECT_BYTES) return writeSync(this.#handle.fd, bytes, start, length, position);
+    return (await this.#handle.write(bytes, start, length, position)).bytesWritten;
   }
 
   #requireLease(): void {

@@ -23,7 +23,6 @@ import { discardToken, type PreparedCall, prepareCall } from "./prepare-call.ts"
 import { presentCall } from "./present-call.ts";
 
 export type {
-  CallEnd,
   CommittedTurn,
   DispatchStages,
   ToolCallOutcome,

@@ -1,10 +1,13 @@
 import type { PluginStatus } from "@cookie-agent/sdk/protocol";
 import type { SlotTable } from "./tool-slots.ts";
 
-/** Status records with the names that each plugin serves now and those it lost to another one (E-044, E-071). */
+/**
+ * Status records with the names that each plugin serves now, those it lost to another one and those it was chosen for
+ * and cannot serve (E-044, E-071, E-073).
+ */
 export function tellOwnership(
   statuses: readonly PluginStatus[],
-  table: Pick<SlotTable, "entries">,
+  table: Pick<SlotTable, "entries" | "unfit">,
 ): PluginStatus[] {
   const entries = table.entries();
   return statuses.map((status) => {
@@ -16,6 +19,9 @@ export function tellOwnership(
       diagnostics: [
         ...status.diagnostics,
         ...lost.map(({ name, plugin }) => `the tool ${name} is shadowed by the plugin ${plugin}`),
+        ...table.unfit
+          .filter(({ plugin }) => plugin === status.plugin)
+          .map(({ problem }) => problem),
       ],
     };
   });

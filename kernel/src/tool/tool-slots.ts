@@ -49,10 +49,18 @@ export interface ToolSet {
   readonly digest: Digest;
 }
 
+/** A plugin that was chosen for a tool and cannot serve it. */
+export interface UnfitBinding {
+  readonly plugin: string;
+  readonly problem: string;
+}
+
 export interface SlotTable {
   entries(): readonly ToolEntry[];
   /** One sentence per name that could not be bound or has losers. */
   readonly diagnostics: readonly string[];
+  /** Bindings that leave their tool unavailable; each is among the diagnostics too. */
+  readonly unfit: readonly UnfitBinding[];
   /**
    * The tools that a run may see: its model calls tools, its policy has an allow or ask rule for the action (E-076)
    * and every predicate of the declaration holds.
@@ -80,9 +88,10 @@ export function buildSlotTable(options: {
 }): SlotTable {
   const { tools } = options;
   const diagnostics: string[] = [];
+  const unfit: UnfitBinding[] = [];
   const entries: ToolEntry[] = [];
   for (const [name, candidates] of groupByName(options.plugins, tools)) {
-    const winner = chooseOwner(name, candidates, tools, diagnostics);
+    const winner = chooseOwner(name, candidates, tools, unfit);
     if (winner === undefined) continue;
     const shadowed = candidates.filter(({ facts }) => facts.name !== winner.facts.name);
     for (const { facts } of shadowed) {
@@ -95,7 +104,8 @@ export function buildSlotTable(options: {
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   return {
     entries: () => entries,
-    diagnostics,
+    diagnostics: [...diagnostics, ...unfit.map(({ problem }) => problem)],
+    unfit,
     freeze: (run) => freezeTools(entries, run),
   };
 }
@@ -125,24 +135,26 @@ function chooseOwner(
   name: string,
   candidates: readonly Candidate[],
   tools: ToolsConfig,
-  diagnostics: string[],
+  unfit: UnfitBinding[],
 ): Candidate | undefined {
   const firstParty = candidates.find(({ facts }) => facts.tier === "first_party");
   const bound = tools.implementations.get(name);
   if (bound === undefined) return firstParty ?? candidates.at(-1);
   const replacement = candidates.find(({ facts }) => facts.name === bound);
   if (replacement === undefined) {
-    diagnostics.push(
-      `${name} is bound to plugin ${bound}, which does not declare it; it is unavailable`,
-    );
+    unfit.push({
+      plugin: bound,
+      problem: `${name} is bound to plugin ${bound}, which does not declare it; it is unavailable`,
+    });
     return undefined;
   }
   if (firstParty === undefined || firstParty === replacement) return replacement;
   const fit = fitSlot(firstParty.tool, replacement.tool, replacement.facts.tier);
   if (!("problem" in fit)) return { facts: replacement.facts, tool: fit };
-  diagnostics.push(
-    `${name} cannot be served by plugin ${bound}: ${fit.problem}; it is unavailable`,
-  );
+  unfit.push({
+    plugin: bound,
+    problem: `${name} cannot be served by plugin ${bound}: ${fit.problem}; it is unavailable`,
+  });
   return undefined;
 }
 

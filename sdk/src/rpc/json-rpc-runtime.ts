@@ -7,15 +7,15 @@ import { RAL } from "vscode-jsonrpc";
  */
 RAL.install({
   timer: {
-    setTimeout(callback, ms, ...args) {
+    setTimeout(callback, ms, ...args: unknown[]) {
       const handle = setTimeout(callback, ms, ...args);
       return { dispose: () => clearTimeout(handle) };
     },
-    setImmediate(callback, ...args) {
+    setImmediate(callback, ...args: unknown[]) {
       const handle = setImmediate(callback, ...args);
       return { dispose: () => clearImmediate(handle) };
     },
-    setInterval(callback, ms, ...args) {
+    setInterval(callback, ms, ...args: unknown[]) {
       const handle = setInterval(callback, ms, ...args);
       return { dispose: () => clearInterval(handle) };
     },

@@ -22,7 +22,7 @@ const CR = 0x0d;
 const HEAD_BYTES = 800;
 const HEAD_CHARACTERS = 200;
 /** A larger buffer is not kept for the next line. */
-const KEPT_BYTES = 64 * 1024;
+const KEPT_BYTES = 256 * 1024;
 const EMPTY = Buffer.alloc(0);
 
 export interface LineReaderOptions {

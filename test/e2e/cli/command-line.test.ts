@@ -35,10 +35,7 @@ describe("cookie", () => {
   test.for([
     [["sesion", "list"], 'error: unknown command "sesion"; did you mean session?\n'],
     [["session", "lst"], 'error: unknown command "session lst"; did you mean session list?\n'],
-    [
-      ["session"],
-      "error: session is not complete; it goes on as session list or session show\n",
-    ],
+    [["session"], "error: session is not complete; it goes on as session list or session show\n"],
     [["frobnicate"], 'error: unknown command "frobnicate"; `cookie --help` lists the commands\n'],
     [["run", "--modle", "x", "hi"], "error: unknown option --modle; did you mean --model?\n"],
     [

@@ -50,9 +50,11 @@ describe("a run that is stopped", () => {
   });
 
   test("[C-223] a run that needs exactly --max-turns completes", async () => {
-    const result = await runScript(await useProject(), 'call read {"filePath":"."}\n---\nsay done', [
-      "--max-turns=2",
-    ]);
+    const result = await runScript(
+      await useProject(),
+      'call read {"filePath":"."}\n---\nsay done',
+      ["--max-turns=2"],
+    );
 
     expect(result).toMatchObject({ exitCode: 0, stdout: "done\n" });
   });

@@ -58,7 +58,10 @@ describe("the selection of cookie run", () => {
     const server = await useServer();
     await project.writeState("config.toml", providerToml(server));
     await project.writeState("agents/another.md", agent("all", ["custom.test/scripted"]));
-    await project.writeState("agents/primary.md", agent("primary", ["custom.gone/x", "offline/script"]));
+    await project.writeState(
+      "agents/primary.md",
+      agent("primary", ["custom.gone/x", "offline/script"]),
+    );
 
     const result = await runCookie(project, ["run", "say hi"]);
 
@@ -121,7 +124,8 @@ describe("the selection of cookie run", () => {
       "two",
       "from the server",
     ]);
-    expect(server.requests[0]?.body.messages).toMatchObject([
+    const body = server.requests[0]?.body as { messages: object[] } | undefined;
+    expect(body?.messages).toMatchObject([
       { role: "system" },
       { role: "user", content: "say one" },
       { role: "assistant", content: "one" },
@@ -155,7 +159,13 @@ describe("the selection of cookie run", () => {
 
     const result = await runCookie(project, ["run", "--data-dir", "elsewhere", "hello"]);
     const here = await runCookie(project, ["session", "list", "--json"]);
-    const there = await runCookie(project, ["session", "list", "--json", "--data-dir", "elsewhere"]);
+    const there = await runCookie(project, [
+      "session",
+      "list",
+      "--json",
+      "--data-dir",
+      "elsewhere",
+    ]);
 
     expect(result).toMatchObject({ exitCode: 0, stdout: "from the server\n" });
     expect(JSON.parse(here.stdout)).toEqual({ sessions: [] });

@@ -93,13 +93,13 @@ test.for([
   ["ask", 3],
   ["auto-approve-y", 0],
   ["yolo", 0],
-] as const)("mode %s ends a run that has to ask with %i", async ([mode, exitCode]) => {
+] as const)("[C-221] mode %s ends a run that has to ask with %i", async ([mode, exitCode]) => {
   const args = ["run", "-m", "offline/script", "--permission-mode", mode];
   const run = await runCookie(project, [...args, 'call bash {"command":"true"}']);
   expect(run.exitCode).toBe(exitCode);
 });
 
-test("a trusted project swaps a tool with the lines of the README", async () => {
+test("[E-072] a trusted project swaps a tool with the lines of the README", async () => {
   const plugin = join(project.home, "my-files");
   await mkdir(plugin);
   await writeFile(join(plugin, "main.mjs"), READER);

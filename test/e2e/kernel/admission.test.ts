@@ -10,8 +10,8 @@ import {
 import { describe, expect, test } from "vitest";
 import { pick, providerToml } from "../../support/model-server.ts";
 import { ALLOW_ALL, agentDocument, openTestKernel } from "../../support/open-test-kernel.ts";
-import { payloadsOf } from "../../support/session-watch.ts";
 import { SECOND_MODEL } from "../../support/second-model.ts";
+import { payloadsOf } from "../../support/session-watch.ts";
 
 const bash = (command: string) => ({ name: "bash", arguments: { command } });
 const model = (id: string) => ({ model: `custom.test/${id}`, variant: null });
@@ -125,7 +125,9 @@ describe("frozen bindings", () => {
     const kernel = await openTestKernel({
       config: SECOND_MODEL,
       agents: {
-        primary: agentDocument(ALLOW_ALL, { models: ["custom.test/scripted", "custom.test/second"] }),
+        primary: agentDocument(ALLOW_ALL, {
+          models: ["custom.test/scripted", "custom.test/second"],
+        }),
       },
       answers: [{ text: "ok" }],
     });

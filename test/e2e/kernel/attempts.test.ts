@@ -1,7 +1,7 @@
 import { RunCancel } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
-import { agentDocument, ALLOW_ALL, openTestKernel } from "../../support/open-test-kernel.ts";
 import type { Answer } from "../../support/model-server.ts";
+import { ALLOW_ALL, agentDocument, openTestKernel } from "../../support/open-test-kernel.ts";
 import { SECOND_MODEL } from "../../support/second-model.ts";
 import { payloadsOf } from "../../support/session-watch.ts";
 

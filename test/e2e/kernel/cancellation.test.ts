@@ -3,7 +3,12 @@ import { RunCancel, type RunId } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { fixturePlugin } from "../../support/fixture-plugin.ts";
 import { pick, type Wire } from "../../support/model-server.ts";
-import { ALLOW_ALL, agentDocument, openTestKernel, type TestKernel } from "../../support/open-test-kernel.ts";
+import {
+  ALLOW_ALL,
+  agentDocument,
+  openTestKernel,
+  type TestKernel,
+} from "../../support/open-test-kernel.ts";
 
 const bash = (command: string) => ({ name: "bash", arguments: { command } });
 const NEVER = new Promise<void>(() => undefined);
@@ -92,7 +97,7 @@ describe("run.cancel", () => {
   test("[S-148] a tool that does not listen is abandoned after two seconds", async () => {
     const kernel = await openTestKernel({
       config: fixturePlugin("deaf"),
-      answers: [{ calls: [{ name: "ignore_cancel", arguments: {} }] }],
+      answers: [{ calls: [{ name: "ignore_cancel", arguments: { ms: 60_000 } }] }],
     });
     const { watch, runId } = await start(kernel);
     await watch.event("tool_call_started");
@@ -108,7 +113,9 @@ describe("run.cancel", () => {
     async (wire) => {
       const kernel = await openTestKernel({
         wire,
-        answers: [{ text: "Working", calls: [bash("echo on; sleep 60"), bash("echo b; sleep 60")] }],
+        answers: [
+          { text: "Working", calls: [bash("echo on; sleep 60"), bash("echo b; sleep 60")] },
+        ],
       });
       const { session, watch, runId } = await start(kernel);
       await watch.output("on");

@@ -111,7 +111,12 @@ describe("steering", () => {
       while (!over) {
         const input = `steer ${round}.${sent.length}`;
         const request = kernel.client.request(RunSteer, { run_id: runId, input });
-        sent.push(request.then(() => input, ({ code }: { code: string }) => code));
+        sent.push(
+          request.then(
+            () => input,
+            ({ code }: { code: string }) => code,
+          ),
+        );
         await Promise.race([request.catch(() => undefined), ended]);
         if (sent.length >= 3) await ended;
       }

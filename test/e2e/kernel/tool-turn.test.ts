@@ -2,7 +2,7 @@ import { SessionPermissionSet } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { fixturePlugin } from "../../support/fixture-plugin.ts";
 import { pick } from "../../support/model-server.ts";
-import { agentDocument, ALLOW_ALL, openTestKernel } from "../../support/open-test-kernel.ts";
+import { ALLOW_ALL, agentDocument, openTestKernel } from "../../support/open-test-kernel.ts";
 import { payloadsOf } from "../../support/session-watch.ts";
 
 const read = (filePath: string) => ({ name: "read", arguments: { filePath } });
@@ -56,7 +56,12 @@ describe("order", () => {
   test("[T-021] [T-023] [T-024] [S-142] [S-143] parallel calls overlap, end as they end, and are answered in model order", async () => {
     const kernel = await openTestKernel({
       answers: [
-        { calls: [bash("while ! [ -e go ]; do sleep 0.02; done; echo slow"), bash("touch go; echo fast")] },
+        {
+          calls: [
+            bash("while ! [ -e go ]; do sleep 0.02; done; echo slow"),
+            bash("touch go; echo fast"),
+          ],
+        },
         DONE,
       ],
     });
@@ -84,11 +89,16 @@ describe("order", () => {
     const { events } = await kernel.run("Hi");
     const ends = payloadsOf(events, "tool_call_terminated");
     expect(ends.map(({ owner }) => owner.content_index)).toEqual([2, 0, 1]);
-    expect(ends.slice(1).map(({ result }) => JSON.parse(result?.output ?? "").most)).toEqual([1, 1]);
+    expect(ends.slice(1).map(({ result }) => JSON.parse(result?.output ?? "").most)).toEqual([
+      1, 1,
+    ]);
   });
 
   test("[T-028] two writes to one new path: one of them wins, the other is told that it changed", async () => {
-    const write = (content: string) => ({ name: "write", arguments: { filePath: "new.txt", content } });
+    const write = (content: string) => ({
+      name: "write",
+      arguments: { filePath: "new.txt", content },
+    });
     const kernel = await openTestKernel({ answers: [{ calls: [write("a"), write("b")] }, DONE] });
     const { events } = await kernel.run("Hi");
     const ends = payloadsOf(events, "tool_call_terminated");
@@ -116,7 +126,9 @@ describe("what a model gets wrong", () => {
     });
     const { end, events } = await kernel.run("Hi");
     expect(payloadsOf(events, "tool_call_terminated")[0]?.error?.code).toBe("invalid_arguments");
-    expect(toolMessages(kernel.server.requests[1]?.body)[0]?.content).toContain("invalid_arguments");
+    expect(toolMessages(kernel.server.requests[1]?.body)[0]?.content).toContain(
+      "invalid_arguments",
+    );
     expect(end.type).toBe("run_completed");
   });
 
@@ -174,10 +186,7 @@ describe("what a model gets wrong", () => {
 
   test("[T-025] arguments that do not fit the schema fail that call alone", async () => {
     const kernel = await openTestKernel({
-      answers: [
-        { calls: [{ name: "bash", arguments: { command: 5 } }, bash("echo ran")] },
-        DONE,
-      ],
+      answers: [{ calls: [{ name: "bash", arguments: { command: 5 } }, bash("echo ran")] }, DONE],
     });
     const { events } = await kernel.run("Hi");
     const ends = payloadsOf(events, "tool_call_terminated");

@@ -1,6 +1,12 @@
 import { rm } from "node:fs/promises";
 import { onTestFinished } from "vitest";
-import { type Answer, type ModelServer, providerToml, startModelServer, type Wire } from "../../support/model-server.ts";
+import {
+  type Answer,
+  type ModelServer,
+  providerToml,
+  startModelServer,
+  type Wire,
+} from "../../support/model-server.ts";
 import {
   type CookieOptions,
   type CookieProcess,

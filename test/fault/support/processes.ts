@@ -21,7 +21,9 @@ export async function waitUntil(
 export function processesOf({ home, cwd }: Pick<TempProject, "home" | "cwd">): number[] {
   return allProcesses().filter((pid) => {
     if (isZombie(pid)) return false;
-    return (read(pid, "environ") ?? "").includes(home) || (workingDirectory(pid) ?? "").startsWith(cwd);
+    return (
+      (read(pid, "environ") ?? "").includes(home) || (workingDirectory(pid) ?? "").startsWith(cwd)
+    );
   });
 }
 
@@ -55,7 +57,9 @@ function isZombie(pid: number): boolean {
 function stat(pid: number): { state: string; parent: number } | undefined {
   const text = read(pid, "stat");
   const [state, parent] = text?.slice(text.lastIndexOf(")") + 2).split(" ") ?? [];
-  return state === undefined || parent === undefined ? undefined : { state, parent: Number(parent) };
+  return state === undefined || parent === undefined
+    ? undefined
+    : { state, parent: Number(parent) };
 }
 
 function read(pid: number, name: string): string | undefined {

@@ -8,8 +8,10 @@ import { onTestFinished } from "vitest";
 export const noMount: string | null = tryMount();
 
 /** A file system of its own of so many bytes, unmounted when the test ends. */
-export function mountSmallDisk(byteLength: number): string {
-  const directory = mkdtempSync(join(tmpdir(), "cookie-disk-"));
+export function mountSmallDisk(
+  byteLength: number,
+  directory = mkdtempSync(join(tmpdir(), "cookie-disk-")),
+): string {
   mount(directory, `size=${byteLength},mode=0700`);
   onTestFinished(() => unmount(directory));
   return directory;

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Manifest } from "@cookie-agent/sdk/protocol";
@@ -86,6 +86,21 @@ test("[E-031] [E-058] [E-073] builtin.bash declares the slot bash", () => {
       required: ["command"],
     },
   ]);
+});
+
+test("[E-200] folder, id and package of a shipped plugin have one name", () => {
+  const names = "fs bash webfetch delegation messaging goals skills mcp cognitio".split(" ");
+  const root = fileURLToPath(new URL("../../../plugins", import.meta.url));
+  const folders = readdirSync(root);
+  expect(folders).toEqual(expect.arrayContaining(["fs", "bash"]));
+  for (const folder of folders) {
+    expect(names).toContain(folder);
+    expect(manifestOf(folder).name).toBe(`builtin.${folder}`);
+    const { name } = JSON.parse(readFileSync(`${root}/${folder}/package.json`, "utf8")) as {
+      name: string;
+    };
+    expect(name).toBe(`@cookie-agent/plugin-${folder}`);
+  }
 });
 
 test.for(["fs", "bash"])(

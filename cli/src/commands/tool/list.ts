@@ -27,7 +27,10 @@ export const listTools = defineCommand({
     const tools = await withLocalKernel({ headless: true }, async ({ client }) => {
       const { snapshot } = await client.request(RuntimeSnapshotGet, {});
       const effects = await readEffects(client, snapshot, flags.agent);
-      return snapshot.tools.map((tool) => ({ ...tool, effect: effects.get(tool.action) ?? "deny" }));
+      return snapshot.tools.map((tool) => ({
+        ...tool,
+        effect: effects.get(tool.action) ?? "deny",
+      }));
     });
     if (flags.json) {
       printJson({ tools });

@@ -47,7 +47,7 @@ describe("capture of a call's output", () => {
     );
   });
 
-  test("[T-136] [T-137] [B059] a hint gives exact omitted counts and where to go on", async () => {
+  test("[T-136] [T-137] [S-118] [B059] a hint gives exact omitted counts and where to go on", async () => {
     const text = numberedLines(2312);
     const { rendered } = await capture(SINGLE, [[null, text]]);
     const shown = numberedLines(2000);
@@ -114,7 +114,7 @@ describe("capture of a call's output", () => {
     await opened.close();
   });
 
-  test("[T-134] [T-135] the byte limit of a stream is its share of the whole", async () => {
+  test("[T-134] [T-135] [S-118] the byte limit of a stream is its share of the whole", async () => {
     const streams = ["a", "b", "c", "d", "e", "f", "g", "h"];
     const running = startCapture(
       store,
@@ -159,6 +159,32 @@ describe("capture of a call's output", () => {
       isCookieError(e, "execution_failed"),
     );
     refused.discard();
+  });
+
+  test("[T-038] a second completion is operation_changed", async () => {
+    const running = startCapture(store, SINGLE);
+    await running.write(null, "once");
+    await running.finish({ incomplete: false });
+    await expect(running.finish({ incomplete: false })).rejects.toSatisfy((e) =>
+      isCookieError(e, "operation_changed"),
+    );
+  });
+
+  test("[S-115] each stream shows its own 2000 lines or 51200 bytes", async () => {
+    const lines = "l\n".repeat(2001);
+    const { retained } = await capture(BASH, [
+      ["stdout", lines],
+      ["stderr", "b".repeat(51_201)],
+    ]);
+    expect(retained.streams).toMatchObject([
+      { truncated: true, next_offset: 2000, next_byte: 0 },
+      { truncated: true, next_offset: 0, next_byte: 51_200 },
+    ]);
+    const whole = await capture(BASH, [
+      ["stdout", lines.slice(2)],
+      ["stderr", "b".repeat(51_200)],
+    ]);
+    expect(whole.retained.streams.map(({ truncated }) => truncated)).toEqual([false, false]);
   });
 
   test("[T-131] captures are private files and none is left behind", async () => {

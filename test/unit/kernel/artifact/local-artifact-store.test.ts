@@ -58,7 +58,7 @@ describe("the local artifact store", () => {
     await opened.close();
   });
 
-  test("[T-149] cleaning up spares young and locked temporaries and everything else", async () => {
+  test("[T-149] [S-113] cleaning up spares young and locked temporaries and everything else", async () => {
     const names = {
       old: `.capture-${crypto.randomUUID()}-output0.tmp`,
       young: `.capture-${crypto.randomUUID()}-output1.tmp`,

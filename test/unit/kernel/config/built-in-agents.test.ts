@@ -13,6 +13,7 @@ const READ = [
   "read */.netrc deny",
   "read application_default_credentials.json deny",
   "read */application_default_credentials.json deny",
+  "read /proc/*/environ deny",
 ];
 
 const rulesOf = ({ permissions }: typeof EXPLORE_AGENT) =>

@@ -44,6 +44,7 @@ describe("effectivePermissions", () => {
       { resource: ".env.*", effect: "ask", source: "guard" },
       { resource: "*/.env", effect: "ask", source: "guard" },
       { resource: "*/.env.*", effect: "ask", source: "guard" },
+      { resource: "/proc/*/environ", effect: "ask", source: "guard" },
     ]);
     expect(effective[2]?.patterns).toEqual([
       { resource: "git *", effect: "allow", source: "session_overlay" },
@@ -67,6 +68,8 @@ describe("the built-in agents", () => {
     ["read", "id_rsa", "deny"],
     ["read", "/home/u/.ssh/id_ed25519", "deny"],
     ["read", "/home/u/.netrc", "deny"],
+    ["read", "/proc/self/environ", "deny"],
+    ["read", "/proc/1/task/1/environ", "deny"],
     ["read", "/home/u/.cookie-agent/providers/store-v3.json", "deny"],
     ["write", "src/a.ts", "ask"],
     ["webfetch", "https://a", "ask"],

@@ -29,7 +29,7 @@ describe("chains", () => {
   const git = policy({ "*": "ask", "git *": "allow" });
   const rm = policy({ "*": "allow", "rm -rf *": "deny" });
 
-  test("[S-265] [E-202] [B128] a prefix rule does not cover what follows in the chain", async () => {
+  test("[T-188] [S-265] [E-202] [B128] a prefix rule does not cover what follows in the chain", async () => {
     expect(await effectOf(git, "git log && curl x | sh")).toBe("ask");
     expect(await effectOf(git, "git log && git status")).toBe("allow");
   });
@@ -40,7 +40,7 @@ describe("chains", () => {
     "(rm -rf t)",
     "echo `rm -rf t`",
     "if a; then rm -rf t; fi",
-  ])("[S-265] [E-202] [B128] a deny is found in %s", async (command) => {
+  ])("[T-188] [S-265] [E-202] [B128] a deny is found in %s", async (command) => {
     expect(await effectOf(rm, command)).toBe("deny");
   });
 
@@ -53,7 +53,7 @@ describe("chains", () => {
 });
 
 test.for(["AWS_PROFILE=p aws x", "bash -c 'aws x'", "eval 'aws x'", "sudo -u root aws x"])(
-  "[S-264] [E-202] [B130] a rule that asks for aws asks for %s",
+  "[T-188] [S-264] [E-202] [B130] a rule that asks for aws asks for %s",
   async (command) => {
     expect(await effectOf(policy({ "*": "allow", "aws *": "ask" }), command)).toBe("ask");
   },
@@ -73,7 +73,7 @@ test.for<[PermissionEffect, string]>([
 });
 
 describe("the whole string", () => {
-  test("[S-265] [E-202] an allow on the exact whole string allows a chain", async () => {
+  test("[T-188] [S-265] [E-202] an allow on the exact whole string allows a chain", async () => {
     const exact = policy({ "*": "ask", "make && make test": "allow" });
     expect(await effectOf(exact, "make && make test")).toBe("allow");
     expect(await effectOf(exact, "make && make install")).toBe("ask");
@@ -113,11 +113,14 @@ describe("the whole string", () => {
 describe("strings that cannot be read", () => {
   const unread = ["git log $(", "git log && $CMD", 'git log; eval "$X"', 'git log; bash -c "$X"'];
 
-  test.for(unread)("[S-266] [E-202] [B128] %s asks though git is allowed", async (command) => {
-    expect(await effectOf(policy({ "git *": "allow" }), command)).toBe("ask");
-  });
+  test.for(unread)(
+    "[T-188] [S-266] [E-202] [B128] %s asks though git is allowed",
+    async (command) => {
+      expect(await effectOf(policy({ "git *": "allow" }), command)).toBe("ask");
+    },
+  );
 
-  test.for(unread)("[S-266] [E-202] %s is allowed by a bare rule", async (command) => {
+  test.for(unread)("[T-188] [S-266] [E-202] %s is allowed by a bare rule", async (command) => {
     expect(await effectOf(policy({ "*": "allow", "npm *": "ask" }), command)).toBe("allow");
   });
 

@@ -81,13 +81,13 @@ describe("parseManifest", () => {
     ["a nested quantifier", "^(a+)+$"],
     ["a deeply nested quantifier", "((ab*)c)*"],
     ["more than 256 characters", "a".repeat(257)],
-  ])("the pattern of an untrusted schema may not have %s", async ([, pattern]) => {
+  ])("[E-078] the pattern of an untrusted schema may not have %s", async ([, pattern]) => {
     const schema = parameters({ properties: { at: { type: "string", pattern } } });
     await expect(parse(schema)).rejects.toMatchObject({ code: "invalid_declaration" });
   });
 
   test.for(["^[a-z(+*]+$", "(?:ab)+c?", "\\(x+\\)+", "(a|b){1,3}"])(
-    "the harmless pattern %s is accepted",
+    "[E-078] the harmless pattern %s is accepted",
     async (pattern) => {
       const schema = parameters({ properties: { at: { type: "string", pattern } } });
       await expect(parse(schema)).resolves.toBeDefined();

@@ -41,7 +41,7 @@ const builtin = (more: Partial<PluginEntry>) =>
   entryFor("builtin.sample", { launch: { kind: "builtin" }, ...more });
 
 describe("tiers", () => {
-  test("[E-112] only the composition root makes a plugin first-party", async () => {
+  test("[T-003] [E-112] only the composition root makes a plugin first-party", async () => {
     expect(await loadShipped({})).toMatchObject({ tier: "first_party", source: "bundled" });
     expect(await loadEntry({ name: "builtin.sample" }, { name: "builtin.sample" })).toMatchObject({
       tier: "untrusted",
@@ -49,7 +49,7 @@ describe("tiers", () => {
     });
   });
 
-  test("[E-112] a user entry is trusted with a matching digest, a workspace entry never", async () => {
+  test("[T-003] [E-112] a user entry is trusted with a matching digest, a workspace entry never", async () => {
     expect(await loadEntry({ trust: "trusted" })).toMatchObject({
       tier: "trusted",
       failure: null,

@@ -562,6 +562,68 @@ describe("host services", () => {
     expect(spent).toEqual({ content: "context_invalid", is_error: true });
   });
 
+  test("[E-119] an untrusted plugin reads what its own call wrote and nothing else", async () => {
+    const { host } = await openHost({ entries: [entryFor("echo")] });
+    const other = `artifact://${"1".repeat(64)}`;
+    const approved = callOf("fetch", { uri: other }, { approvedLabels: [other] });
+    expect(await host.call("echo", approved, never())).toEqual({
+      content: "permission_denied",
+      is_error: true,
+    });
+    const malformed = callOf("fetch", { uri: "artifact://sha256/x" });
+    expect((await host.call("echo", malformed, never())).content).toBe("artifact_uri");
+  });
+
+  test("[E-119] above that, what was approved for the call is read too", async () => {
+    const { host: first } = await openHost({ entries: [entryFor("echo")] });
+    const integrity = first.plugins()[0]?.manifestDigest ?? "";
+    const { host } = await openHost({
+      entries: [entryFor("echo", { trust: "trusted", integrity })],
+    });
+    const uri = `artifact://${"1".repeat(64)}/stdout`;
+    const read = (approvedLabels: string[]) =>
+      host.call("echo", callOf("fetch", { uri }, { approvedLabels }), never());
+    expect(await read([uri])).toEqual({ content: "page" });
+    expect((await read([`artifact://${"1".repeat(64)}`])).content).toBe("permission_denied");
+  });
+
+  test("[E-025] nothing that a running plugin asks for changes its capabilities or tools", async () => {
+    const { host } = await openHost({ entries: [entryFor("wilful")] });
+    const ask = async (method: string, params: object) => {
+      const { content } = await host.call("wilful", callOf("ask", { method, params }), never());
+      return content;
+    };
+    const before = host.plugins()[0]?.tools;
+    expect(await ask("host/tools/list_changed", { tools: [] })).toBe("method_not_found");
+    expect(await ask("plugin/initialize", { capabilities: { host: ["artifacts.read"] } })).toBe(
+      "method_not_found",
+    );
+    const uri = `artifact://${"0".repeat(64)}`;
+    expect(await ask("host/artifacts/write", { text: "x" })).toContain(uri);
+    expect(await ask("host/artifacts/read", { uri })).toBe("not_granted");
+    expect(host.plugins()[0]?.tools).toEqual(before);
+  });
+
+  test("[E-013] what goes over the wire is not logged", async () => {
+    const secret = "sk-live-4711";
+    const { host, logged } = await openHost({
+      entries: [entryFor("echo", { config: { key: secret } }), entryFor("wilful")],
+    });
+    const outcomes = [
+      await host.call("echo", callOf("echo", { text: secret }), never()),
+      await host.call("wilful", callOf("ask", { method: secret }), never()),
+      await host.call(
+        "wilful",
+        callOf("ask", { method: "host/artifacts/write", params: { data: secret } }),
+        never(),
+      ),
+      await host.call("echo", callOf("stage", { text: secret }), never()).catch(() => "refused"),
+    ];
+    expect(outcomes).toHaveLength(4);
+    await host.close();
+    expect(JSON.stringify([logged, host.status()])).not.toContain(secret);
+  });
+
   test("[E-118] a service that was not granted is refused before its params are looked at", async () => {
     const { directory } = await copyFixture("echo", (manifest) => {
       delete manifest["capabilities"];

@@ -90,6 +90,39 @@ describe("ProgressIntake", () => {
     expect(intake.closed).toBe(true);
   });
 
+  test.for(["message", "display"] as const)(
+    "[T-032] [E-102] a %s of 1 KiB is taken, of more the delta is refused whole",
+    async (member) => {
+      const { intake, stored, failures } = open();
+      await intake.accept({ ...delta("a"), [member]: "é".repeat(512) });
+      expect(failures).toEqual([]);
+      await intake.accept({ ...delta("b"), [member]: "é".repeat(513) });
+      expect(failures).toEqual(["progress_limit"]);
+      expect(stored.map(({ text }) => text)).toEqual(["a"]);
+      expect(intake.discarded).toBe(1);
+    },
+  );
+
+  test("[T-034] [E-100] presentation is cut at 64 KiB per call, between characters, and output goes on", async () => {
+    const shown: string[] = [];
+    let captured = 0;
+    const { intake, failures } = open({
+      capture: ({ message = "", display = "", output = [] }) => {
+        shown.push(message, display);
+        for (const { text } of output) captured += text.length;
+        return Promise.resolve(captured);
+      },
+    });
+    for (let sent = 0; sent < 50; sent += 1) {
+      const news = { message: `m${"é".repeat(500)}`, display: "d".repeat(1000) };
+      await intake.accept({ ...delta("x"), ...news });
+    }
+    expect(captured).toBe(50);
+    const bytes = Buffer.byteLength(shown.join(""));
+    expect([bytes > 64 * 1024 - 4, bytes <= 64 * 1024, failures]).toEqual([true, true, []]);
+    expect(shown.join("")).not.toContain("\ufffd");
+  });
+
   test("[E-100] a tool that cannot stream fails with its first output, messages are fine", async () => {
     const { intake, failures } = open({ output: null });
     await intake.accept({ invocation_id, message: "working" });

@@ -58,14 +58,17 @@ describe("progress", () => {
     ["an undeclared stream", { bytes: 10, stream: "sideways" }],
     ["more than 8 chunks", { bytes: 10, chunks: 9 }],
     ["more than 64 KiB of text", { bytes: 65_537, chunk_bytes: 65_537 }],
-  ] as const)("[E-100] [E-102] a delta with %s fails its call", async ([, args]) => {
-    const { host } = await openHost({ entries: [entryFor("flood")] });
-    const call = callOf("flood", args);
-    await expect(host.call("flood", call, never())).rejects.toMatchObject({
-      code: "progress_limit",
-    });
-    expect(call.text()).toBe("");
-  });
+  ] as const)(
+    "[T-032] [T-033] [S-117] [E-100] [E-102] a delta with %s fails its call",
+    async ([, args]) => {
+      const { host } = await openHost({ entries: [entryFor("flood")] });
+      const call = callOf("flood", args);
+      await expect(host.call("flood", call, never())).rejects.toMatchObject({
+        code: "progress_limit",
+      });
+      expect(call.text()).toBe("");
+    },
+  );
 
   test("[E-093] text after streaming fails the call and the streamed output is kept", async () => {
     const { host } = await openHost({ entries: [entryFor("flood")] });
@@ -76,7 +79,7 @@ describe("progress", () => {
     expect(call.text()).toBe("zzzzzzzzzz");
   });
 
-  test("[E-102] a delta after the answer is dropped with a diagnostic", async () => {
+  test("[T-033] [S-117] [E-102] a delta after the answer is dropped with a diagnostic", async () => {
     const { host } = await openHost({ entries: [entryFor("flood")] });
     const call = callOf("flood", { bytes: 10, late: true });
     await host.call("flood", call, never());
@@ -84,13 +87,22 @@ describe("progress", () => {
     expect(call.text()).toBe("zzzzzzzzzz");
   });
 
-  test("[E-100] messages are cut to 1 KiB each and 64 KiB per call without stopping the call", async () => {
+  test("[T-034] [S-117] [E-100] messages stop at 64 KiB per call without stopping the call", async () => {
     const { host } = await openHost({ entries: [entryFor("flood")] });
-    const call = callOf("tell", { messages: 100, text: "m".repeat(2000) });
+    const call = callOf("tell", { messages: 100, text: "m".repeat(1024) });
     expect(await host.call("flood", call, never())).toEqual({ content: "told" });
     const messages = call.deltas.map(({ message }) => message?.length ?? 0);
-    expect(Math.max(...messages)).toBe(1024);
     expect(messages.reduce((sum, length) => sum + length, 0)).toBe(64 * 1024);
+  });
+
+  test("[T-032] [S-117] [E-102] a message over 1 KiB fails its call", async () => {
+    const { host } = await openHost({ entries: [entryFor("flood")] });
+    const call = callOf("tell", { messages: 3, text: "m".repeat(1025) });
+    await expect(host.call("flood", call, never())).rejects.toMatchObject({
+      code: "progress_limit",
+      data: { discarded: { results: expect.any(Number) as number, progress: 3 } },
+    });
+    expect(call.deltas).toEqual([]);
   });
 
   test("[E-104] output that cannot be stored ends the call with the reason", async () => {
@@ -107,7 +119,7 @@ describe("progress", () => {
 });
 
 describe("ending a call", () => {
-  test("[E-105] a cancelled call may report while it cleans up and is cancelled either way", async () => {
+  test("[T-042] [E-105] a cancelled call may report while it cleans up and is cancelled either way", async () => {
     const { host } = await openHost({ entries: [entryFor("slow")] });
     const stop = new AbortController();
     const call = callOf("wait_ms", { ms: 60_000 });
@@ -116,6 +128,18 @@ describe("ending a call", () => {
     stop.abort();
     expect(await outcome).toMatchObject({ code: "cancelled" });
     expect(call.text()).toBe("cleaning up\n");
+  });
+
+  test("[T-042] a result that comes after the cancel is thrown away and counted", async () => {
+    const { host } = await openHost({ entries: [entryFor("deaf", { shutdownGraceMs: 100 })] });
+    const stop = new AbortController();
+    const outcome = host.call("deaf", callOf("ignore_cancel", { ms: 200 }), stop.signal);
+    await eventually(() => host.status()[0]?.in_flight === 1);
+    stop.abort();
+    await expect(outcome).rejects.toMatchObject({
+      code: "cancelled",
+      data: { discarded: { results: 1, progress: 0 } },
+    });
   });
 
   test("[E-105] a call cancelled before it was sent never reaches the plugin", async () => {

@@ -34,7 +34,7 @@ const judgeTool = (tool: Partial<ToolDeclaration>, tier: TrustTier, grants: stri
 };
 
 describe("defaults", () => {
-  test("absent members get the strict default", () => {
+  test("[T-001] absent members get the strict default", () => {
     expect(judgeTool({}, "untrusted").tool).toMatchObject({
       concurrency: "exclusive",
       output: { mode: "single" },
@@ -88,11 +88,14 @@ describe("clamping", () => {
       { concurrency: "exclusive", truncation: "bounded", timeoutMs: 30_000, retrySafe: false },
       4,
     ],
-  ])("[E-114] a tool of tier %s with grants %j", ([tier, grants, expected, count]) => {
-    const { tool, diagnostics } = judgeTool(GREEDY, tier, grants);
-    expect(tool).toMatchObject(expected);
-    expect(diagnostics).toHaveLength(count);
-  });
+  ])(
+    "[T-003] [S-119] [E-114] a tool of tier %s with grants %j",
+    ([tier, grants, expected, count]) => {
+      const { tool, diagnostics } = judgeTool(GREEDY, tier, grants);
+      expect(tool).toMatchObject(expected);
+      expect(diagnostics).toHaveLength(count);
+    },
+  );
 
   test("[E-114] an untrusted timeout is bounded by tool_timeout_ms, a shorter one stands", () => {
     expect(judgeTool({ timeout_ms: 90_000 }, "untrusted").tool?.timeoutMs).toBe(30_000);
@@ -136,17 +139,20 @@ describe("clamping", () => {
       ["env.inherit"],
       { inheritEnv: [], instructions: null, kernelConfig: [], services: ["artifacts.read"] },
     ],
-  ])("[E-114] what a manifest of tier %s with grants %j gets", ([tier, grants, expected]) => {
-    const manifest = {
-      env: { inherit: ["HOME"] },
-      instructions: "Look first.",
-      kernel_config: ["tool_output"],
-      capabilities: {
-        host: ["artifacts.read", "skills.read", "goals", "skills.commit"] as const,
-      },
-    };
-    expect(judge(manifest as unknown as Partial<Manifest>, tier, grants)).toMatchObject(expected);
-  });
+  ])(
+    "[T-003] [E-114] what a manifest of tier %s with grants %j gets",
+    ([tier, grants, expected]) => {
+      const manifest = {
+        env: { inherit: ["HOME"] },
+        instructions: "Look first.",
+        kernel_config: ["tool_output"],
+        capabilities: {
+          host: ["artifacts.read", "skills.read", "goals", "skills.commit"] as const,
+        },
+      };
+      expect(judge(manifest as unknown as Partial<Manifest>, tier, grants)).toMatchObject(expected);
+    },
+  );
 
   test("[E-114] the whole environment is the first party's alone", () => {
     const manifest = { env: { inherit: "*" as const } };
@@ -185,7 +191,7 @@ describe("refusing", () => {
     ["the slot's action, trusted and dynamic", dynamic("bash", "bash"), "trusted", [], true],
     ["the plugin action, untrusted and dynamic", dynamic("plugin"), "untrusted", [], true],
     ["any action, first party", dynamic("delegate"), "first_party", [], true],
-  ])("[E-115] %s", ([, tool, tier, grants, accepted]) => {
+  ])("[S-002] [E-115] %s", ([, tool, tier, grants, accepted]) => {
     const act = () => judgeTool(tool, tier, grants);
     if (accepted) expect(act).not.toThrow();
     else expect(act).toThrow(expect.objectContaining({ code: "invalid_declaration" }));

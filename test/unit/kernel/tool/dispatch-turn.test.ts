@@ -120,7 +120,7 @@ describe("dispatch of one turn", () => {
     ]);
   });
 
-  test("a plain call appends twice and sends one request", async () => {
+  test("[T-015] [S-003] a plain call appends twice and sends one request", async () => {
     const room = openRoom([ECHO]);
     await room.dispatch([["echo", { value: "x" }]]);
     expect(room.trace).toEqual([
@@ -253,7 +253,7 @@ describe("dispatch of one turn", () => {
     expect(most).toBe(1);
   });
 
-  test("[S-042] a cancelled run ends running calls with their output and never starts waiting ones", async () => {
+  test("[T-042] [S-042] [S-120] a cancelled run ends running calls with their output and never starts waiting ones", async () => {
     const room = openRoom([
       declareTool({
         name: "sleep",

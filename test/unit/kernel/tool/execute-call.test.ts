@@ -28,6 +28,20 @@ async function runOne(answer: ToolCallResult, declaration = ECHO, limits = {}) {
 }
 
 describe("execution of one call", () => {
+  test.for([
+    ["\n \t", "Tool result"],
+    ["two\nlines", "two lines"],
+  ])("[T-039] the title %j is shown as %s", async ([title, shown]) => {
+    const { outcome } = await runOne({ content: "", title });
+    expect(outcome?.result?.title).toBe(shown);
+  });
+
+  test("[T-039] what a call shows of its output is at most 2 MiB", async () => {
+    const limits = { maxLines: 10_000_000, maxBytes: 10_000_000, maxRetainedBytes: 10_000_000 };
+    const { outcome } = await runOne({ content: "x".repeat(4_000_000) }, ECHO, limits);
+    expect(Buffer.byteLength(outcome?.result?.output ?? "")).toBeLessThanOrEqual(2 * 1024 * 1024);
+  });
+
   test("[E-090] the request says on whose behalf, with what and within which limits", async () => {
     const { room } = await runOne({ content: "" });
     const [call] = room.plugins.calls;
@@ -95,6 +109,22 @@ describe("execution of one call", () => {
     ]);
   });
 
+  test("[T-035] a final display stands instead of the live ones, however much they showed", async () => {
+    const room = openRoom([SHELL]);
+    room.plugins.answer = async ({ call }) => {
+      for (let step = 0; step < 70; step += 1) {
+        await call.onProgress({
+          invocation_id: call.params.invocation_id,
+          display: "l".repeat(1000),
+        });
+      }
+      return { streamed: true, display: "f".repeat(60_000) };
+    };
+    const [outcome] = await room.dispatch([["shell", {}]]);
+    expect(outcome?.result?.display).toBe("f".repeat(60_000));
+    expect(outcome?.result?.output).not.toContain("f");
+  });
+
   test("[T-036] a final display keeps newline and tab and stays apart from the output", async () => {
     const { outcome } = await runOne({ content: "for the model", display: "a\n\tb\u0000c" });
     expect(outcome?.result).toMatchObject({ output: "for the model", display: "a\n\tb c" });
@@ -115,7 +145,7 @@ describe("execution of one call", () => {
     });
   });
 
-  test("[T-041] [E-094] a crash keeps the accepted output as incomplete beside the error", async () => {
+  test("[T-041] [S-120] [E-094] a crash keeps the accepted output as incomplete beside the error", async () => {
     const room = openRoom([SHELL]);
     room.plugins.answer = async ({ call }) => {
       await call.onProgress({
@@ -132,6 +162,20 @@ describe("execution of one call", () => {
     });
   });
 
+  test.for([
+    [{ results: 1, progress: 0 }, "; discarded: 1 late result"],
+    [{ results: 0, progress: 1 }, "; discarded: 1 progress update"],
+    [{ results: 1, progress: 7 }, "; discarded: 1 late result, 7 progress updates"],
+    [{ results: 0, progress: 0 }, ""],
+  ] as const)("[T-042] the message of an ended call states %j", async ([discarded, note]) => {
+    const room = openRoom([ECHO]);
+    room.plugins.answer = () =>
+      Promise.reject(new CookieError("timeout", "x".repeat(5000), { data: { discarded } }));
+    const [outcome] = await room.dispatch([["echo", {}]]);
+    const message = outcome?.error?.message ?? "";
+    expect(message).toBe(`${"x".repeat(4096 - note.length)}${note}`);
+  });
+
   test("[E-104] [S-253] the cap of retained output fails the call and keeps what fits", async () => {
     const { outcome } = await runOne({ content: "0123456789" }, ECHO, { maxRetainedBytes: 4 });
     expect(outcome).toMatchObject({
@@ -141,7 +185,7 @@ describe("execution of one call", () => {
     });
   });
 
-  test("[E-095] an opt-out answer goes out whole or fails, it is never cut", async () => {
+  test("[T-047] [E-095] an opt-out answer goes out whole or fails, it is never cut", async () => {
     const page = declareTool({ name: "page", result_truncation: "opt_out" });
     const whole = "line\n".repeat(100_000);
     const { outcome } = await runOne({ content: whole }, page, { maxLines: 1, maxBytes: 1 });
@@ -214,7 +258,7 @@ describe("execution of one call", () => {
     expect(room.plugins.discarded).toEqual(["token a"]);
   });
 
-  test("[E-088] what waits for an approval can be revalidated where the tool declares it", async () => {
+  test("[T-015] [S-003] [E-088] what waits for an approval can be revalidated where the tool declares it", async () => {
     const declared = openRoom([declareDynamic("edit", { revalidate: true })]);
     const silent = openRoom([declareDynamic("edit")]);
     for (const room of [declared, silent]) {

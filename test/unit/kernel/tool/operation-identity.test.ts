@@ -40,14 +40,14 @@ function identify(
 }
 
 describe("operation identity", () => {
-  test("[E-085] equal calls have one fingerprint, whatever the order of members and resources", () => {
+  test("[E-085] [S-166] equal calls have one fingerprint, whatever the order of members and resources", () => {
     const other = { ...RESOURCE, label: "b.ts" };
     expect(identify({ args: { b: 2, a: 1 }, resources: [other, RESOURCE] }).fingerprint).toBe(
       identify({ resources: [RESOURCE, other] }).fingerprint,
     );
   });
 
-  test("the boundary and source of a resource are no part of the fingerprint", () => {
+  test("[S-166] the boundary and source of a resource are no part of the fingerprint", () => {
     const moved: CallResource = {
       ...RESOURCE,
       boundary: "command_prefix",

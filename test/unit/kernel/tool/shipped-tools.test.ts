@@ -2,7 +2,16 @@ import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promis
 import { join } from "node:path";
 import type { PermissionRule } from "@cookie-agent/sdk/protocol";
 import { beforeEach, describe, expect, test } from "vitest";
-import { allowAll } from "./dispatch-fixture.ts";
+import { loadFirstParty } from "../../../../kernel/src/plugin/load-manifest.ts";
+import { buildSlotTable } from "../../../../kernel/src/tool/tool-slots.ts";
+import { entryFor, manifestOf, openHost, tempDirectory } from "../plugin/open-host.ts";
+import {
+  allowAll,
+  declareTool,
+  NO_SELECTION,
+  pluginFacts,
+  stringSchema,
+} from "./dispatch-fixture.ts";
 import { openShippedRoom } from "./shipped-fixture.ts";
 
 const room = await openShippedRoom();
@@ -31,7 +40,7 @@ async function snapshot(): Promise<Record<string, string>> {
 }
 
 describe("the shipped tools behind dispatch", () => {
-  test("[T-026] run in the class that their manifests declare", () => {
+  test("run in the class that their manifests declare", () => {
     const classes = room.table.entries().map(({ name, tool }) => [name, tool.concurrency]);
     expect(classes).toEqual([
       ["bash", "parallel"],
@@ -191,10 +200,83 @@ describe("the kernel's own knowledge of tools", () => {
     for (const file of await readdir(source, { recursive: true })) {
       if (!file.endsWith(".ts")) continue;
       const text = await readFile(join(source, file), "utf8");
-      for (const name of names.filter((candidate) => !actions.has(candidate))) {
-        if (new RegExp(`["'\`]${name}["'\`]`).test(text)) found.push(`${file}: ${name}`);
+      for (const name of names) {
+        // A name that is an action's too may stand wherever no tool or name is compared with it.
+        const before = actions.has(name) ? "(?:tool|[nN]ame)\\s*(?:[!=]==|:)\\s*" : "";
+        if (new RegExp(`${before}["'\`]${name}["'\`]`).test(text)) found.push(`${file}: ${name}`);
       }
     }
     expect(found).toEqual([]);
+  });
+
+  test("[T-181] [E-201] other first-party folders give other slots, contracts and reservations", async () => {
+    const fixture = (name: string) => join(import.meta.dirname, "../../../fixtures/plugins", name);
+    const { host } = await openHost({
+      firstParty: await loadFirstParty([fixture("echo")]),
+      entries: [entryFor("slow"), entryFor("wilful")],
+    });
+    const plugins = host.plugins();
+    const table = (implementations: [string, string][] = []) =>
+      buildSlotTable({
+        plugins: [
+          ...plugins,
+          pluginFacts(
+            "rival",
+            [
+              declareTool({ name: "echo", parameters: stringSchema("text") }),
+              declareTool({
+                name: "read",
+                prepare: { mode: "static", resources: [{ action: "plugin", none: true }] },
+              }),
+            ],
+            { tier: "untrusted" },
+          ),
+          pluginFacts(
+            "misfit",
+            [declareTool({ name: "store", parameters: stringSchema("other") })],
+            {
+              tier: "untrusted",
+            },
+          ),
+        ],
+        tools: { ...NO_SELECTION, implementations: new Map(implementations) },
+      });
+    const owners = (slots: ReturnType<typeof table>) =>
+      Object.fromEntries(slots.entries().map(({ name, plugin }) => [name, plugin]));
+    // A name of the shipped plugins is nothing special without them, one of these folders is reserved.
+    expect(owners(table())).toMatchObject({
+      echo: "echo",
+      read: "rival",
+      store: "echo",
+      ask: "wilful",
+    });
+    expect(owners(table([["echo", "rival"]]))).toMatchObject({ echo: "rival" });
+    expect(table([["store", "misfit"]]).diagnostics.join()).toContain(
+      "store cannot be served by plugin misfit: it does not require the argument text",
+    );
+  });
+
+  test("[T-001] a tool whose parameters are no schema is not published, its neighbours are", async () => {
+    const directory = await tempDirectory();
+    const manifest = manifestOf({
+      name: "broken",
+      tools: [
+        declareTool({
+          name: "broken",
+          parameters: { type: "object", required: "value" },
+          prepare: { mode: "static", resources: [{ action: "plugin", none: true }] },
+        }),
+      ],
+    });
+    await writeFile(join(directory, "cookie-plugin.json"), JSON.stringify(manifest));
+    const { host } = await openHost({
+      entries: [entryFor("broken", { launch: { kind: "path", directory } }), entryFor("wilful")],
+    });
+    const table = buildSlotTable({ plugins: host.plugins(), tools: NO_SELECTION });
+    expect(table.entries().map(({ name }) => name)).toEqual(["ask"]);
+    expect(host.status()[0]).toMatchObject({
+      state: "failed",
+      reason: expect.stringMatching(/invalid_declaration.*tools\.broken\.parameters/) as string,
+    });
   });
 });

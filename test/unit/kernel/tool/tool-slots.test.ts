@@ -49,7 +49,7 @@ describe("who serves a tool name", () => {
     ]);
   });
 
-  test("[T-004] [E-072] a binding swaps the implementation and grants no tier", () => {
+  test("[T-004] [S-002] [E-072] a binding swaps the implementation and grants no tier", () => {
     const swap = { ...READ, description: "another read" };
     const [entry] = buildSlotTable({
       plugins: [FIRST_PARTY, thirdParty("fastread", swap)],
@@ -160,6 +160,29 @@ describe("the tools of a run", () => {
     const set = freeze([{ action: "plugin", resource: "*", effect: "allow" }]);
     expect(set.get("alpha")?.spec.parameters["additionalProperties"]).toBe(false);
     expect(set.specs[0]?.parameters).toBe(set.get("alpha")?.spec.parameters);
+  });
+
+  test.for([
+    [["goal_open"], ["goal_open"], true],
+    [["goal_open", "skills_usable"], ["goal_open"], false],
+    [["delegation_open", "messaging_enabled"], ["messaging_enabled", "delegation_open"], true],
+    [["delegation_open"], [], false],
+    [[], [], true],
+  ] as const)("[E-037] a tool that needs %j shows where %j holds: %s", ([needs, holds, shown]) => {
+    const facts = pluginFacts("builtin.x", [
+      declareTool({ name: "gated", available_when: [...needs] }),
+    ]);
+    const policy = {
+      documentRules: [{ action: "plugin" as const, resource: "*", effect: "allow" as const }],
+      overlayRules: [],
+      workspaceRoot: "/",
+    };
+    const table = buildSlotTable({ plugins: [facts], tools: NO_SELECTION });
+    const set = table.freeze({ policy, toolCalling: true, available: new Set(holds) });
+    expect(set.specs.map(({ name }) => name)).toEqual(shown ? ["gated"] : []);
+    // What holds later changes nothing about a set that is frozen.
+    table.freeze({ policy, toolCalling: true, available: new Set() });
+    expect(set.get("gated") !== undefined).toBe(shown);
   });
 
   test("a model without tool calling gets none, and names stay known", () => {

@@ -33,7 +33,7 @@ describe("the shell's exit", () => {
     expect(isAlive(pidIn(stdout))).toBe(false);
   });
 
-  test("[B049] leaves alone what left the group, names it and does not wait for it", async () => {
+  test("[B049] [T-189] leaves alone what left the group, names it and does not wait for it", async () => {
     const { result, stdout } = await bash.run("setsid sleep 300 & echo ok", { timeout: 2000 });
     const pid = Number(/pid (\d+)/.exec(String(result.metadata?.["note"]))?.[1]);
     kept.push(pid);
@@ -75,7 +75,7 @@ describe("a timeout", () => {
     expect(isAlive(pidIn(call.output("stdout")))).toBe(false);
   });
 
-  test("[B049] [T-071] ends marked processes outside the group", async () => {
+  test("[B049] [T-071] [T-189] ends marked processes outside the group", async () => {
     const call = bash.start(
       `setsid bash -c 'trap "" TERM; echo pid=$$; while :; do sleep 1; done' & sleep 60`,
       { timeout: 500 },
@@ -95,7 +95,7 @@ describe("a timeout", () => {
   });
 });
 
-test("[B049] [T-071] a cancel ends group and marked processes and answers cancelled", async () => {
+test("[B049] [T-071] [T-189] a cancel ends group and marked processes and answers cancelled", async () => {
   const call = bash.start("(setsid sleep 300 & echo pid=$!); echo pid2; sleep 300");
   await call.printed("pid2");
   const pid = pidIn(call.output("stdout"));
@@ -112,7 +112,7 @@ test("a cancel that comes with the call runs nothing", async () => {
 
 describe("the kernel's exit", () => {
   test.for(["close", "hangUp"] as const)(
-    "[B049] %s ends running commands and what earlier ones left running",
+    "[B049] [T-189] %s ends running commands and what earlier ones left running",
     async (way) => {
       const plugin = await startBash(bash.workspace);
       const earlier = plugin.call("bash", { command: "setsid sleep 301 & echo ok" });

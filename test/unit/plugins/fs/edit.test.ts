@@ -35,13 +35,13 @@ test("[T-065] an edit replaces the match under action write and tells the new di
 });
 
 describe("bytes outside the match", () => {
-  test("[B008] a mixed file matches what read shows and keeps its other endings", async () => {
+  test("[B008] [T-184] a mixed file matches what read shows and keeps its other endings", async () => {
     await fs.put("mixed.txt", "one\ntwo\r\nthree\n");
     await edit("mixed.txt", "one\ntwo", "uno\ndos");
     expect(await contentOf("mixed.txt")).toBe("uno\ndos\r\nthree\n");
   });
 
-  test("[B010] [B011] dollar sequences and code spans land literally", async () => {
+  test("[B010] [B011] [T-186] dollar sequences and code spans land literally", async () => {
     const file = "head\nsay(1)\ntail";
     await fs.put("dollar.md", file);
     const newString = 'say("$& $1 $$ $\' end") `$`';
@@ -51,7 +51,7 @@ describe("bytes outside the match", () => {
     expect(after.length - file.length).toBe(newString.length - "say(1)".length);
   });
 
-  test("[B013] a byte order mark stays", async () => {
+  test("[B013] [T-185] a byte order mark stays", async () => {
     await fs.put("bom.txt", "\ufeffhello world\n漢字\n");
     await edit("bom.txt", "hello", "good bye");
     expect(await contentOf("bom.txt")).toBe("\ufeffgood bye world\n漢字\n");
@@ -63,13 +63,13 @@ describe("bytes outside the match", () => {
     expect(await contentOf("crlf.txt")).toBe("alpha\r\ngamma\r\n");
   });
 
-  test("[B020] new text that ends in LF gives exactly the asked lines in a CRLF file", async () => {
+  test("[B020] [T-184] new text that ends in LF gives exactly the asked lines in a CRLF file", async () => {
     await fs.put("lines.txt", "a\r\nb\r\n");
     await edit("lines.txt", "a\n", "a\nnew\n");
     expect(await contentOf("lines.txt")).toBe("a\r\nnew\r\nb\r\n");
   });
 
-  test("[T-065] the mode and a missing final newline are kept", async () => {
+  test("[T-065] [T-185] the mode and a missing final newline are kept", async () => {
     const path = await fs.put("tool.sh", "#!/bin/sh\necho hi");
     await chmod(path, 0o754);
     await edit("tool.sh", "hi", "ho");
@@ -89,7 +89,7 @@ describe("another encoding", () => {
       "日本語",
     ],
   ] as const)(
-    "[B017] [B019] [T-059] case %s: %s is named and the file is not touched",
+    "[B017] [B019] [T-059] [T-185] case %s: %s is named and the file is not touched",
     async ([, name, bytes, oldString, newString]) => {
       const path = await fs.put("foreign.txt", bytes);
       await expect(prepare("foreign.txt", oldString, newString)).rejects.toMatchObject({
@@ -154,7 +154,7 @@ describe("creation and no-ops", () => {
       "no_change",
     ],
   ] as const)(
-    "[B029] [T-067] %s: every error has its own reason",
+    "[B029] [T-067] [T-186] %s: every error has its own reason",
     async ([, name, oldString, newString, code, reason]) => {
       await fs.put("exists.txt", "x\ny\n");
       await fs.put("empty.txt", "");

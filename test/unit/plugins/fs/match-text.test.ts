@@ -87,7 +87,7 @@ describe("laws", () => {
     );
   });
 
-  test("[T-065] bytes outside the match never change and no CR CR LF appears", () => {
+  test("[T-065] [T-184] bytes outside the match never change and no CR CR LF appears", () => {
     fc.assert(
       fc.property(text, text, text, text, (before, oldText, after, newText) => {
         fc.pre(oldText !== "");

@@ -57,7 +57,7 @@ test("[T-056] pages follow each other without a gap, whatever the pieces of the 
   );
 });
 
-test("[B005] [T-057] a line over the page bound goes on by its byte cursor until all of it was read", async () => {
+test("[B005] [T-057] [T-182] a line over the page bound goes on by its byte cursor until all of it was read", async () => {
   const line = "€uro😀".repeat(400_000);
   const content = `first\n${line}\nlast\n`;
   let read = "";

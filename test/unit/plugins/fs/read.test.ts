@@ -88,7 +88,7 @@ describe("a text file", () => {
     expect(metadata).toMatchObject({ next_offset: null, next_byte: null });
   });
 
-  test("[B004] one line of a sparse 128 MiB file costs a few MiB of memory", async () => {
+  test("[B004] [T-183] one line of a sparse 128 MiB file costs a few MiB of memory", async () => {
     const path = await fs.put("sparse.txt", "first line\n");
     const handle = await open(path, "r+");
     await handle.truncate(128 * 1024 * 1024);
@@ -198,7 +198,7 @@ describe("an artifact", () => {
 });
 
 describe("names in another Unicode form", () => {
-  test("[B007] the one equal entry is used and the result says so", async () => {
+  test("[B007] [T-187] the one equal entry is used and the result says so", async () => {
     await fs.put("nai\u0308ve.txt", "found\n");
     const prepared = await fs.plugin.prepare("read", { filePath: "na\u00efve.txt" });
     expect(prepared.resources.map(({ label }) => label)).toEqual([
@@ -210,7 +210,7 @@ describe("names in another Unicode form", () => {
     expect(content).toMatch(/\(used the existing name .*nai<U\+0308>ve\.txt\)$/);
   });
 
-  test("[B007] an exact name wins, and two other candidates are an error that lists both", async () => {
+  test("[B007] [T-187] an exact name wins, and two other candidates are an error that lists both", async () => {
     await fs.put("\u1e69.txt", "exact\n");
     await fs.put("s\u0323\u0307.txt", "one\n");
     await fs.put("s\u0307\u0323.txt", "two\n");

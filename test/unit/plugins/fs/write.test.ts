@@ -88,7 +88,7 @@ describe("an existing file", () => {
     await expectNoStages();
   });
 
-  test("[B016] keeps its byte order mark, which is not doubled", async () => {
+  test("[B016] [T-185] keeps its byte order mark, which is not doubled", async () => {
     await fs.put("marked.txt", `${BOM}old\n`);
     await write("marked.txt", "café\n");
     expect(await contentOf("marked.txt")).toBe(`${BOM}café\n`);

@@ -1,5 +1,5 @@
 import { definePlugin, type ProgressDelta, type ToolInvocation } from "@cookie-agent/sdk/plugin";
-import { ToolsCall, ToolsProgressAck } from "@cookie-agent/sdk/protocol";
+import { CookieError, ToolsCall, ToolsProgressAck } from "@cookie-agent/sdk/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { splitDelta } from "../../../../sdk/src/plugin/progress-sender.ts";
@@ -162,6 +162,23 @@ describe("the window", () => {
     await expect(kernel.request(ToolsCall, callParams("t", {}))).rejects.toMatchObject({
       code: "invalid_params",
     });
+    await stop();
+  });
+
+  test("a failed call reports its error although nobody takes its output any more", async () => {
+    const { kernel, progress, stop } = await serveInMemory(
+      pluginThat(async ({ progress }) => {
+        void progress({ output: "x".repeat(300 * KIB) });
+        throw new CookieError("execution_failed", "it broke");
+      }),
+      { initialize: { limits } },
+    );
+    await expect(kernel.request(ToolsCall, callParams("t", {}))).rejects.toMatchObject({
+      code: "execution_failed",
+      message: "it broke",
+    });
+    const sent = progress.reduce((sum, delta) => sum + (delta.output?.[0]?.text.length ?? 0), 0);
+    expect(sent).toBeLessThanOrEqual(100 * KIB);
     await stop();
   });
 

@@ -334,7 +334,7 @@ describe("errors", () => {
     expect(texts.map((text) => Buffer.byteLength(text))).toEqual([1024, 4096]);
   });
 
-  test("[E-002] a request over the cap fails at its sender and the next one works", async () => {
+  test("[T-047] [E-002] a request over the cap fails at its sender and the next one works", async () => {
     const { peer, connection } = openRaw("plugin");
     connection.listen();
     const big = connection.request(Ask, { q: "x".repeat(5 * 1024 * 1024) });
@@ -345,7 +345,7 @@ describe("errors", () => {
     expect(await small).toEqual({ answer: "y" });
   });
 
-  test("[E-002] a notification over the cap fails at its sender", async () => {
+  test("[T-047] [E-002] a notification over the cap fails at its sender", async () => {
     const { connection } = openRaw("plugin");
     connection.listen();
     const big = connection.notify(ToolsProgress, {

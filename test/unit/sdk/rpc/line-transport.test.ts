@@ -208,7 +208,7 @@ describe("writing lines", () => {
     expect(await peer.next()).toEqual(small);
   });
 
-  test("[E-002] a response over the cap is replaced by the error", async () => {
+  test("[T-047] [E-002] a response over the cap is replaced by the error", async () => {
     const peer = openRawPeer({ maxFrameBytes: 1000 });
     const response = { jsonrpc: "2.0", id: 7, result: { content: "x".repeat(1000) } };
     await peer.transport.writer.write(response);

@@ -1,0 +1,98 @@
+import { appendFile } from "node:fs/promises";
+import { describe, expect, test } from "vitest";
+import { jsonLines, runCookie, runScript } from "../../support/run-cookie.ts";
+import { findLogs, readOnlyLog } from "../../support/session-log.ts";
+import type { TempProject } from "../../support/temp-project.ts";
+import { useProject } from "../../support/use-project.ts";
+
+async function makeSession(project: TempProject, script: string): Promise<string> {
+  const { stdout } = await runScript(project, script, ["--json"]);
+  return String(jsonLines(stdout).at(-1)?.["session_id"]);
+}
+
+describe("cookie session list", () => {
+  test("lists the sessions of this directory, newest first, at most --limit", async () => {
+    const project = await useProject();
+    const empty = await runCookie(project, ["session", "list"]);
+    const first = await makeSession(project, "say one");
+    const second = await makeSession(project, "say two");
+
+    const table = await runCookie(project, ["session", "list"]);
+    const limited = await runCookie(project, ["session", "list", "--limit", "1", "--json"]);
+    const elsewhere = await runCookie({ ...project, cwd: project.home }, ["session", "list"]);
+
+    expect(empty).toMatchObject({ exitCode: 0, stdout: "no sessions in this directory yet\n" });
+    const ids = table.stdout.split("\n").map((line) => line.split(" ")[0]);
+    expect(ids).toEqual(["SESSION", second, first, ""]);
+    expect(JSON.parse(limited.stdout)).toMatchObject({ sessions: [{ session_id: second }] });
+    expect(elsewhere.stdout).toBe("no sessions in this directory yet\n");
+  });
+
+  test("a title cannot control the terminal", async () => {
+    const project = await useProject();
+    await makeSession(project, "say \u001B]0;hidden\u0007 \u009B31m");
+
+    const { stdout } = await runCookie(project, ["session", "list"]);
+    const json = await runCookie(project, ["session", "list", "--json"]);
+
+    expect(stdout.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
+    expect(json.stdout.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
+  });
+});
+
+describe("cookie session show", () => {
+  test("tells what was asked, called and answered", async () => {
+    const project = await useProject();
+    await project.write("notes.txt", "a note");
+    const id = await makeSession(
+      project,
+      'call read {"filePath":"notes.txt"}\n---\nsay \u001B[1mdone',
+    );
+
+    const { exitCode, stdout } = await runCookie(project, ["session", "show", id]);
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(`session   ${id}`);
+    expect(stdout).toMatch(/^\S+ {2}user {7}call read/m);
+    expect(stdout).toMatch(/^\S+ {2}call {7}read notes\.txt$/m);
+    expect(stdout).toMatch(/^\S+ {2}completed {2}.*a note/m);
+    expect(stdout).toMatch(/^\S+ {2}model {6}.*done$/m);
+    expect(stdout).toMatch(/^\S+ {2}run {8}completed$/m);
+    expect(stdout).not.toContain("\u001B");
+  });
+
+  test("with --json is the session and every event of its log", async () => {
+    const project = await useProject();
+    const id = await makeSession(project, "say done");
+
+    const { stdout } = await runCookie(project, ["session", "show", "--json", id]);
+
+    const shown = JSON.parse(stdout) as { session: object; events: object[] };
+    expect(shown.session).toMatchObject({ session_id: id, status: "completed" });
+    expect(shown.events).toEqual(await readOnlyLog(project));
+  });
+
+  test("a damaged last line is reported and hides nothing else", async () => {
+    const project = await useProject();
+    const id = await makeSession(project, "say done");
+    const [log] = await findLogs(project);
+    await appendFile(String(log), '{"half":\n');
+
+    const { exitCode, stdout } = await runCookie(project, ["session", "show", id]);
+
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain("unreadable line");
+    expect(stdout).toMatch(/model {6}done$/m);
+  });
+
+  test.for([
+    ["nonsense", 'session show: "nonsense" is no session id'],
+    ["01a22c7f-aff6-7000-aae4-2b4d70f8089d", "there is no session 01a22c7f"],
+  ])("%s is an error that says where the ids are", async ([id, message]) => {
+    const result = await runCookie(await useProject(), ["session", "show", id ?? ""]);
+
+    expect(result).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(result.stderr).toContain(message);
+    expect(result.stderr).toContain("cookie session list");
+  });
+});

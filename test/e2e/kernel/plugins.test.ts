@@ -1,0 +1,105 @@
+import { PluginsStatus, SessionPermissionSet } from "@cookie-agent/sdk/protocol";
+import { describe, expect, test } from "vitest";
+import { fixturePlugin } from "../../support/fixture-plugin.ts";
+import { pick } from "../../support/model-server.ts";
+import { ALLOW_ALL, agentDocument, openTestKernel } from "../../support/open-test-kernel.ts";
+
+const bash = (command: string) => ({ name: "bash", arguments: { command } });
+const echo = (text: string) => ({ name: "echo", arguments: { text } });
+
+function toolNames(body: unknown): unknown[] {
+  return (pick(body, "tools") as unknown[]).map((tool) => pick(tool, "function", "name"));
+}
+
+describe("a plugin of the user's", () => {
+  test("[S-002] its tools are published under the action plugin and run in a process of its own", async () => {
+    const kernel = await openTestKernel({
+      config: fixturePlugin("echo"),
+      answers: [{ calls: [echo("hello")] }, { text: "ok" }],
+    });
+    const { watch } = await kernel.run("Hi");
+    expect(toolNames(kernel.server.requests[0]?.body)).toContain("echo");
+    expect(watch.payloads("tool_call_terminated")[0]?.result?.output).toBe("hello");
+    const { plugins } = await kernel.client.request(PluginsStatus, {});
+    const status = plugins.find(({ plugin }) => plugin === "echo");
+    expect(status).toMatchObject({ state: "connected", tier: "untrusted", source: "user" });
+    expect(status?.pid).not.toBe(process.pid);
+  });
+
+  test("[S-126] a session's rule for the action plugin decides by permission name and resource", async () => {
+    const kernel = await openTestKernel({
+      config: fixturePlugin("echo"),
+      agents: { primary: agentDocument({ ...ALLOW_ALL, plugin: "ask" }) },
+      headless: true,
+      answers: [{ calls: [echo("good"), echo("bad")] }, { text: "ok" }],
+    });
+    const session = await kernel.createSession();
+    for (const [resource, effect] of [
+      ["echo *", "allow"],
+      ["echo bad", "deny"],
+    ] as const) {
+      await kernel.client.request(SessionPermissionSet, {
+        session_id: session,
+        action: "plugin",
+        resource,
+        effect,
+      });
+    }
+    const { watch } = await kernel.run("Hi", { session });
+    const codes = watch.payloads("tool_call_terminated").map(({ error }) => error?.code ?? "ok");
+    expect(codes.sort()).toEqual(["ok", "permission_denied"]);
+  });
+
+  test("no process is started for a plugin that nothing calls", async () => {
+    const kernel = await openTestKernel({
+      config: fixturePlugin("echo"),
+      answers: [{ text: "ok" }],
+    });
+    await kernel.run("Hi");
+    const { plugins } = await kernel.client.request(PluginsStatus, {});
+    expect(plugins.map(({ pid }) => pid)).toEqual(plugins.map(() => null));
+  });
+
+  test("[S-004] a crash is a result that the model reads, and the next call starts it again", async () => {
+    const kernel = await openTestKernel({
+      config: fixturePlugin("crash"),
+      answers: [
+        { calls: [{ name: "crash_now", arguments: { how: "kill" } }] },
+        { calls: [{ name: "survive", arguments: {} }] },
+        { text: "ok" },
+      ],
+    });
+    const { watch, end } = await kernel.run("Hi");
+    expect(
+      watch.payloads("tool_call_terminated").map(({ error, outcome }) => error?.code ?? outcome),
+    ).toEqual(["plugin_crashed", "completed"]);
+    expect(end.type).toBe("run_completed");
+  });
+});
+
+describe("slots", () => {
+  test("[S-245] a bound replacement serves the tool, under the slot's own rules", async () => {
+    const kernel = await openTestKernel({
+      config: `${fixturePlugin("shell")}\n[tools.implementations]\nbash = "shell"\n`,
+      agents: { primary: agentDocument({ bash: { "*": "allow", "rm *": "deny" } }) },
+      answers: [{ calls: [bash("make"), bash("rm -rf .")] }, { text: "ok" }],
+    });
+    const { watch } = await kernel.run("Hi");
+    const ends = watch.payloads("tool_call_terminated");
+    expect(ends.map(({ result, error }) => error?.code ?? result?.output).sort()).toEqual([
+      "permission_denied",
+      "would run make",
+    ]);
+  });
+
+  test("an excluded tool is not published and a call of it is told so", async () => {
+    const kernel = await openTestKernel({
+      config: '[tools]\nexclude = ["bash"]\n',
+      answers: [{ calls: [bash("echo hi")] }, { text: "ok" }],
+    });
+    const { watch, end } = await kernel.run("Hi");
+    expect(toolNames(kernel.server.requests[0]?.body)).not.toContain("bash");
+    expect(watch.payloads("tool_call_terminated")[0]?.outcome).toBe("failed");
+    expect(end.type).toBe("run_completed");
+  });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, test } from "vitest";
+import type { Config } from "../../../../kernel/src/config/config.ts";
+import { type AdmissionFacts, admitRun } from "../../../../kernel/src/run/admit-run.ts";
+import { composePrompt } from "../../../../kernel/src/run/compose-prompt.ts";
+import { computeRevisions } from "../../../../kernel/src/run/runtime-snapshot.ts";
+import { customProvider, runtimeOf } from "../model/provider-fixture.ts";
+import { declareTool, NO_SELECTION, pluginFacts } from "../tool/dispatch-fixture.ts";
+
+const FACTS = { agentPrompt: "You code.\n", workspaceRoot: "/work", today: "2026-01-01" };
+
+describe("the system prompt", () => {
+  test("[T-002] plugins add sections under their id, in their order, and empty ones none", () => {
+    const prompt = composePrompt({
+      ...FACTS,
+      plugins: [
+        { name: "builtin.fs", instructions: "\nRead first.\n" },
+        { name: "builtin.bash", instructions: null },
+        { name: "builtin.mcp", instructions: " \n " },
+        { name: "acme", instructions: "Ask." },
+      ],
+    });
+    expect(prompt.split("\n\n")).toEqual([
+      "You code.",
+      `Working directory: /work\nPlatform: ${process.platform}\nDate: 2026-01-01`,
+      '<tool_instructions provider="builtin.fs">\nRead first.\n</tool_instructions>',
+      '<tool_instructions provider="acme">\nAsk.\n</tool_instructions>',
+    ]);
+  });
+
+  test("[T-002] a run keeps the sections that it was admitted with", async () => {
+    let instructions = "Before.";
+    const models = runtimeOf(customProvider());
+    const plugins = () => [
+      pluginFacts("builtin.fs", [declareTool({ name: "read" })], { instructions }),
+    ];
+    const facts: AdmissionFacts = {
+      agents: new Map(),
+      models,
+      plugins,
+      workspaceRoot: "/work",
+      config: { tools: NO_SELECTION, modelRetry: {} } as unknown as Config,
+      revisions: (documents) => computeRevisions({ models, plugins }, documents),
+    };
+    const model = { model: "custom.test/m", variant: null };
+    const run = await admitRun(facts, { agent: "default", model }, []);
+    instructions = "After.";
+    const later = await admitRun(facts, { agent: "default", model }, []);
+    expect(run.systemPrompt).toContain('provider="builtin.fs">\nBefore.\n');
+    expect(run.agent.composed_prompt).toBe(run.systemPrompt);
+    expect(later.systemPrompt).toContain("After.");
+  });
+});
