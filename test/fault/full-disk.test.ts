@@ -57,7 +57,9 @@ describe.skipIf(noMount !== null)(
       const failed = await run.result;
       expect(failed).toMatchObject({
         exitCode: 1,
-        stderr: expect.stringMatching(/^error: the storage of session .* failed \(ENOSPC.*\).*\n$/),
+        stderr: expect.stringMatching(
+          /"storage_failed".*the storage of session .* failed \(ENOSPC/,
+        ),
       });
       const log = await logIn(disk);
       const before = completeBytes(log);
@@ -105,7 +107,8 @@ describe.skipIf(noMount !== null)(
         message: expect.stringContaining("ENOSPC"),
       });
       await rm(filler);
-      expect((await kernel.run("Last.", { session })).end.type).toBe("run_completed");
+      const last = await kernel.start(session, "Last.");
+      expect((await kernel.watch(session).end(last)).type).toBe("run_completed");
 
       const log = await logIn(stateDir);
       expect(completeBytes(log).subarray(0, before.byteLength).equals(before)).toBe(true);

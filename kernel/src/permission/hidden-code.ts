@@ -78,6 +78,9 @@ export class HiddenCode {
         return this.#isHarmlessLoop(node);
       case "word":
         return !/[\s;&|<>'"]/.test(withoutEscapes(text)) && !holdsSubstitution(text);
+      case "regex":
+      case "extglob_pattern":
+        return !holdsSubstitution(text) && !/[<>]\(/.test(text);
       default:
         return node.childCount > 0 || !holdsSubstitution(text);
     }

@@ -53,7 +53,13 @@ export class RequestDesk {
   async ask<M extends Method>(method: M, options: AskOptions<M>): Promise<ResultOf<M>> {
     if (options.signal.aborted) throw interruptionOf(options.signal);
     const turn = this.#options.slots.take(options.signal);
-    if (turn !== undefined) await turn;
+    if (turn !== undefined) {
+      await turn;
+      if (options.signal.aborted) {
+        this.#options.slots.release();
+        throw interruptionOf(options.signal);
+      }
+    }
     return this.#dispatch(method, options);
   }
 

@@ -1,3 +1,4 @@
+import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -130,7 +131,8 @@ function parseShape(bytes: Uint8Array): Manifest {
 }
 
 async function readBounded(path: string): Promise<Buffer> {
-  const file = await open(path, "r");
+  // O_NONBLOCK: opening a pipe must not wait for its other end.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const buffer = Buffer.allocUnsafe(MAX_MANIFEST_BYTES + 1);
     let length = 0;

@@ -322,6 +322,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   const aborted = new Promise<never>((_, reject) => {
     onAbort = () => reject(cancelled());
     signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
   });
   try {
     return await Promise.race([work, aborted]);

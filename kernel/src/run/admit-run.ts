@@ -1,6 +1,9 @@
 import {
   type AgentSnapshot,
+  type ClientKey,
   CookieError,
+  type Digest,
+  type EventPayload,
   type OverlayRule,
   type Revisions,
   type RunId,
@@ -8,12 +11,14 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import type { AgentDocument } from "../config/agent-document.ts";
 import type { Config } from "../config/config.ts";
+import type { EventDraft } from "../event/event-log.ts";
 import type { BoundModel } from "../model/model-runtime.ts";
 import type { PluginFacts } from "../plugin/plugin-host.ts";
 import { createId } from "../support/create-id.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { buildSlotTable, type ToolSet } from "../tool/tool-slots.ts";
 import { composePrompt } from "./compose-prompt.ts";
+import type { ContextDocument } from "./history.ts";
 import { type AgentFacts, resolveAgent, selectSuffix } from "./resolve-agent.ts";
 import type { RetryPolicy } from "./retry-policy.ts";
 
@@ -23,6 +28,9 @@ export interface AdmissionFacts extends AgentFacts {
   plugins(): readonly PluginFacts[];
   revisions(agents: readonly AgentDocument[]): Revisions;
 }
+
+/** Of the composed system prompt (S 0.3). */
+const MAX_PROMPT_BYTES = 128 * 1024;
 
 /** A run with everything frozen that must not change under it (S-125); overlays are read afresh at each check. */
 export interface AdmittedRun {
@@ -57,6 +65,12 @@ export function snapshotAgent(
     plugins: facts.plugins(),
     today: new Date().toISOString().slice(0, 10),
   });
+  if (Buffer.byteLength(composed) > MAX_PROMPT_BYTES) {
+    throw new CookieError(
+      "resource_limit",
+      `the prompt of agent ${document.id} with its tool sections is longer than ${MAX_PROMPT_BYTES} bytes`,
+    );
+  }
   return {
     document,
     snapshot: {
@@ -113,4 +127,33 @@ export async function admitRun(
     retry: facts.config.modelRetry,
     revisions: facts.revisions([document]),
   };
+}
+
+/** What the log says first of an admitted run, in this order (S-121). */
+export function openingEvents(
+  run: AdmittedRun,
+  start: {
+    readonly clientRunId: ClientKey;
+    readonly input: string;
+    readonly requestDigest: Digest;
+    readonly inputThroughSeq: number;
+    readonly documents: readonly ContextDocument[];
+  },
+): EventDraft[] {
+  const documents = [...start.documents];
+  const payloads: EventPayload[] = [
+    {
+      type: "run_started",
+      client_run_id: start.clientRunId,
+      selection: run.selection,
+      agent: run.agent,
+      ...run.revisions,
+      selected_suffix: run.chain.map((model) => model.resolved),
+      input_through_seq: start.inputThroughSeq,
+      request_digest: start.requestDigest,
+    },
+    ...(documents.length > 0 ? [{ type: "agent_md_loaded" as const, entries: documents }] : []),
+    { type: "user_input_submitted", input: start.input },
+  ];
+  return payloads.map((payload) => ({ payload, runId: run.runId }));
 }

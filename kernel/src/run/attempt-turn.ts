@@ -13,6 +13,7 @@ import { sleep } from "../support/deadline.ts";
 import { safeText } from "../support/safe-text.ts";
 import type { Speculation } from "../tool/speculation.ts";
 import { withContextDocuments } from "./compose-prompt.ts";
+import { DeltaGatherer } from "./delta-gatherer.ts";
 import { classifyFailure, mayRetry, retryDelayMs } from "./retry-policy.ts";
 import type { RunContext } from "./run-context.ts";
 
@@ -118,23 +119,28 @@ async function streamTurn(
   speculation: Speculation,
   signal: AbortSignal,
 ): Promise<{ turn: ModelTurn; warnings: string[] }> {
-  for await (const part of model.stream(buildRequest(context, model), signal)) {
-    switch (part.type) {
-      case "text_delta":
-      case "reasoning_delta":
-        context.log.appendStream(
-          context.draft({ type: part.type, attempt_id: attemptId, text: part.text }),
-        );
-        break;
-      case "tool_named":
-        speculation.toolNamed(part.name);
-        break;
-      case "tool_arguments":
-        speculation.argumentsComplete(part.part);
-        break;
-      case "finish":
-        return part;
+  const deltas = new DeltaGatherer((type, text) =>
+    context.log.appendStream(context.draft({ type, attempt_id: attemptId, text })),
+  );
+  try {
+    for await (const part of model.stream(buildRequest(context, model), signal)) {
+      switch (part.type) {
+        case "text_delta":
+        case "reasoning_delta":
+          deltas.add(part.type, part.text);
+          break;
+        case "tool_named":
+          speculation.toolNamed(part.name);
+          break;
+        case "tool_arguments":
+          speculation.argumentsComplete(part.part);
+          break;
+        case "finish":
+          return part;
+      }
     }
+  } finally {
+    deltas.flush();
   }
   throw new ModelError(
     modelFailure("unexpected_eof", "the model's answer ended before it was complete", true),

@@ -120,10 +120,18 @@ export function renderResult(payload: EventPayloadOf<"tool_call_terminated">): {
   const output = result?.output ?? "";
   const details = result && Object.keys(result.metadata).length > 0 ? result.metadata : null;
   if (!error) {
-    return { output, isError: result?.metadata["is_error"] === true, details };
+    return { output, isError: flagsError(result?.metadata), details };
   }
   const message = `[error ${error.code}] ${renderErrorMessage(error.code, error.message)}`;
   return { output: output === "" ? message : `${output}\n\n${message}`, isError: true, details };
+}
+
+/** A tool may complete and still call its result an error (T-130). */
+function flagsError(metadata: JsonObject | undefined): boolean {
+  const flags = metadata?.["plugin"];
+  return (
+    typeof flags === "object" && flags !== null && "is_error" in flags && flags.is_error === true
+  );
 }
 
 /** A denial travels as JSON for programs; the model reads its reason and feedback (T-045). */

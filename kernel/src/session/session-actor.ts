@@ -14,11 +14,11 @@ import {
   type SessionMeta,
   type ToolCallId,
 } from "@cookie-agent/sdk/protocol";
-import type { EventDraft, EventLog } from "../event/event-log.ts";
+import type { EventLog } from "../event/event-log.ts";
 import type { ApprovalGate } from "../permission/approval-gate.ts";
 import { effectivePermissions } from "../permission/effective-permissions.ts";
 import type { Policy } from "../permission/evaluate-policy.ts";
-import { type AdmittedRun, admitRun } from "../run/admit-run.ts";
+import { type AdmittedRun, admitRun, openingEvents } from "../run/admit-run.ts";
 import { recallSelection } from "../run/resolve-agent.ts";
 import { RunContext } from "../run/run-context.ts";
 import { type CancelReason, describeRunError, runLoop } from "../run/run-loop.ts";
@@ -26,6 +26,7 @@ import { canonicalJson } from "../support/canonical-json.ts";
 import { withDeadline } from "../support/deadline.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { Mailbox } from "../support/mailbox.ts";
+import { insertRule } from "./permission-overlay.ts";
 import type { SessionLog } from "./session-log.ts";
 import { describeSession } from "./session-meta.ts";
 import type { SessionPresence } from "./session-presence.ts";
@@ -35,7 +36,6 @@ import { settleInterrupted, type UnrecordedEnd } from "./settle-interrupted.ts";
 
 /** How long a closing session waits for its run's last word (S-094). */
 const CLOSE_TIMEOUT_MS = 10_000;
-const MAX_OVERLAY_RULES = 256;
 
 interface RunningRun {
   readonly run: AdmittedRun;
@@ -52,6 +52,8 @@ export interface SessionParts {
   readonly presence: SessionPresence;
   readonly gate: ApprovalGate;
 }
+
+const PERMISSION: CancelReason = { reason: "permission" };
 
 /** What a subscription gets: stored events first, then the live tail (D-060). */
 export type EventSubscription = Awaited<ReturnType<EventLog["subscribe"]>>;
@@ -129,30 +131,22 @@ export class SessionActor {
           { data: { session_id: this.sessionId, client_run_id: request.clientRunId } },
         );
       }
+      // Whoever has seen a run's terminal event may start the next one, although the first still winds up.
+      if (this.#state.activeRun === null) await this.#running?.ended;
       if (this.#running !== null) {
         throw new CookieError("session_running", "the session is running; wait, steer or cancel");
       }
       const run = await admitRun(this.#services.facts, request.selection, this.#state.overlay);
       await this.#settleLeftovers();
       const documents = await this.#services.contextDocuments();
-      const draft = (payload: EventDraft["payload"]): EventDraft => ({
-        payload,
-        runId: run.runId,
-      });
-      await this.#log.append([
-        draft({
-          type: "run_started",
-          client_run_id: request.clientRunId,
-          selection: request.selection,
-          agent: run.agent,
-          ...run.revisions,
-          selected_suffix: run.chain.map((model) => model.resolved),
-          input_through_seq: this.#state.inputThroughSeq,
-          request_digest: requestDigest,
+      await this.#log.append(
+        openingEvents(run, {
+          ...request,
+          requestDigest,
+          inputThroughSeq: this.#state.inputThroughSeq,
+          documents,
         }),
-        ...(documents.length > 0 ? [draft({ type: "agent_md_loaded", entries: documents })] : []),
-        draft({ type: "user_input_submitted", input: request.input }),
-      ]);
+      );
       this.#launch(run);
       return run.runId;
     });
@@ -234,24 +228,11 @@ export class SessionActor {
   setOverlayRule(rule: OverlayRule): Promise<void> {
     return this.#mailbox.run(async () => {
       this.#requireWritable();
-      const kept = this.#state.overlay.filter(
-        ({ action, resource }) => action !== rule.action || resource !== rule.resource,
-      );
-      const before = this.#state.overlay.find(
-        ({ action, resource }) => action === rule.action && resource === rule.resource,
-      );
-      if (before && before.effect === rule.effect && before.source === rule.source) return;
-      if (kept.length >= MAX_OVERLAY_RULES) {
-        throw new CookieError(
-          "resource_limit",
-          `a session takes at most ${MAX_OVERLAY_RULES} permission rules of its own`,
-        );
-      }
+      const rules = insertRule(this.#state.overlay, rule);
+      if (rules === this.#state.overlay) return;
+      const overlay = { rules: [...rules] };
       await this.#log.append([
-        {
-          payload: { type: "session_permission_overlay_set", overlay: { rules: [...kept, rule] } },
-          runId: null,
-        },
+        { payload: { type: "session_permission_overlay_set", overlay }, runId: null },
       ]);
     });
   }
@@ -337,6 +318,8 @@ export class SessionActor {
         log: this.#log,
         gate: this.#gate,
         policy: () => this.#policy(),
+        // Nobody will ever answer, so nothing of this run may go on as if somebody had said no (S 6.7, C 7.3).
+        ...(services.headless && { onEscalated: () => controller.abort(PERMISSION) }),
       },
       workspaceRoot: services.facts.workspaceRoot,
     });

@@ -65,7 +65,8 @@ export class LocalLogFile implements LogFile {
   /** Rejects also when the file has been removed: what it takes would be gone with this process. */
   async sync(): Promise<void> {
     await this.#handle.datasync();
-    if (fstatSync(this.#handle.fd).nlink === 0) throw new Error("its log was removed from the disk");
+    if (fstatSync(this.#handle.fd).nlink === 0)
+      throw new Error("its log was removed from the disk");
   }
 
   async truncate(byteLength: number): Promise<void> {

@@ -1,6 +1,7 @@
 import {
   CookieError,
   isCookieError,
+  type JsonObject,
   type ToolCallError,
   type ToolCallResult,
   type ToolResult,
@@ -35,7 +36,7 @@ export async function completeCall(
     title: titleOf(call, answer),
     output: captured?.rendered ?? answer.content ?? "",
     display: answer.display === undefined ? null : safeLines(answer.display, MAX_DISPLAY_BYTES),
-    metadata: { ...answer.metadata, ...(answer.is_error && { is_error: true }) },
+    metadata: metadataOf(answer),
     retained_output: captured?.retained ?? null,
     attachments: [],
   };
@@ -113,6 +114,11 @@ async function takeText(
 function titleOf({ presentation }: PreparedCall, { title }: ToolCallResult): string {
   if (title === undefined) return presentation.title;
   return title.trim() === "" ? "Tool result" : safeText(title, 1024);
+}
+
+/** What the plugin says of its result stands apart from what the tool says in it (T-130). */
+function metadataOf({ metadata, is_error: isError }: ToolCallResult): JsonObject {
+  return { ...metadata, ...(isError !== undefined && { plugin: { is_error: isError } }) };
 }
 
 async function keepAccepted(output: CallOutput): Promise<CapturedOutput | undefined> {

@@ -48,6 +48,8 @@ export interface DispatchStages extends PrepareStages {
   readonly log: DispatchLog;
   readonly artifacts: ArtifactStore;
   readonly gate: Pick<ApprovalGate, "decide">;
+  /** Told after a call was refused that only a person could have allowed; may abort the turn. */
+  onEscalated?(): void;
   /** The policy in force now; asked once per decision. */
   policy(): Policy;
   /** One per kernel: equal keys exclude each other in every session (T-027). */

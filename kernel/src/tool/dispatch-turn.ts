@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import {
   CookieError,
   type Digest,
@@ -43,10 +44,15 @@ export async function dispatchTurn(
   stages: DispatchStages,
   signal: AbortSignal,
 ): Promise<ToolCallOutcome[]> {
+  // Every call of the turn listens; Node would warn of a leak from the eleventh on.
+  setMaxListeners(0, signal);
   const calls = await Promise.all(turn.calls.map((call) => prepare(call, turn, stages, signal)));
   try {
     await stages.log.append(calls.map((call) => draft(turn.runId, startedEvent(call, turn))));
-    for (const call of calls) await decide(call, turn, stages, signal);
+    for (const call of calls) {
+      await decide(call, turn, stages, signal);
+      if (call.escalated) stages.onEscalated?.();
+    }
     await commitEnds(calls.filter(hasEnded), turn, stages);
     const parallel = calls.filter(isParallel);
     const exclusive = calls.filter((call) => !hasEnded(call) && !isParallel(call));

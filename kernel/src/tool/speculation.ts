@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { ToolCallId, ToolCallPart } from "@cookie-agent/sdk/protocol";
 import { createId } from "../support/create-id.ts";
 import type { DispatchContext, PrepareStages } from "./call-context.ts";
@@ -27,6 +28,8 @@ export class Speculation {
     this.#toolSet = options.toolSet;
     this.#context = options.context;
     this.#stages = options.stages;
+    // Every early preparation listens; Node would warn of a leak from the eleventh on.
+    setMaxListeners(0, this.#abort.signal);
   }
 
   toolNamed(name: string): void {

@@ -143,6 +143,8 @@ function beforeDeadline<T>(ending: Promise<T>, request: CommandRequest): Promise
     const onAbort = () => reject(cancelled());
     const timer = setTimeout(() => reject(timedOut(timeoutMs)), timeoutMs);
     signal.addEventListener("abort", onAbort, { once: true });
+    // It may have been aborted while the shell was starting, and then says so no more.
+    if (signal.aborted) onAbort();
     ending.then(resolve, reject).finally(() => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);

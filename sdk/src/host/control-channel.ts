@@ -1,6 +1,5 @@
-import type { Message } from "vscode-jsonrpc";
 import { CookieError } from "../protocol/errors.ts";
-import type { Transport } from "../rpc/transport.ts";
+import type { Message, Transport } from "../rpc/transport.ts";
 import { toWireError } from "../rpc/wire-error.ts";
 
 export interface ControlHandlers {

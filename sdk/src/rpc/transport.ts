@@ -1,5 +1,8 @@
 import type { Message, MessageReader, MessageWriter } from "vscode-jsonrpc";
 
+/** One frame of JSON-RPC. */
+export type { Message } from "vscode-jsonrpc";
+
 /** One end of a message pipe. The connection that uses it is its owner and calls `close`. */
 export interface Transport {
   readonly reader: MessageReader;

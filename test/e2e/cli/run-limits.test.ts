@@ -6,7 +6,7 @@ import { useProject } from "../../support/use-project.ts";
 
 const SLOW = 'call bash {"command":"sleep 60"}';
 
-/** A run whose call is running: its output has started to arrive. */
+/** A run whose call prints without end, seen from its first output. */
 async function startSlowRun(project: TempProject): Promise<CookieProcess> {
   const cookie = startCookie(project, [
     "run",
@@ -15,7 +15,7 @@ async function startSlowRun(project: TempProject): Promise<CookieProcess> {
     "-m",
     "offline/script",
     "--permission-mode=yolo",
-    'call bash {"command":"echo begun; sleep 60"}',
+    'call bash {"command":"while :; do echo tick; sleep 0.1; done"}',
   ]);
   await new Promise<void>((resolve) => {
     cookie.child.stdout.on("data", () => {
@@ -103,8 +103,9 @@ describe("a run that is stopped", () => {
     const project = await useProject();
     const { child, result } = await startSlowRun(project);
     child.stdout.destroy();
-    child.kill("SIGINT");
 
     expect((await result).exitCode).toBe(4);
+    const log = await readOnlyLog(project);
+    expect(log.at(-1)?.payload).toMatchObject({ type: "run_cancelled" });
   });
 });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type ModelServer, pick, startModelServer } from "../../support/model-server.ts";
 import { runCookie, runScript } from "../../support/run-cookie.ts";
+import { payloadsOf, readOnlyLog } from "../../support/session-log.ts";
 import { createTempProject, type TempProject } from "../../support/temp-project.ts";
 import { codeBlocks } from "./code-blocks.ts";
 import { readerShell } from "./reader-shell.ts";
@@ -95,8 +96,14 @@ test.for([
   ["yolo", 0],
 ] as const)("[C-221] mode %s ends a run that has to ask with %i", async ([mode, exitCode]) => {
   const args = ["run", "-m", "offline/script", "--permission-mode", mode];
-  const run = await runCookie(project, [...args, 'call bash {"command":"true"}']);
+  const run = await runCookie(project, [...args, 'call bash {"command":"true"}\ncall read {}']);
   expect(run.exitCode).toBe(exitCode);
+  // A refusal that nobody could lift ends the run there and then: the model is not asked again.
+  const events = await readOnlyLog(project);
+  expect(payloadsOf(events, "run_cancelled")).toMatchObject(
+    exitCode === 0 ? [] : [{ reason: "permission" }],
+  );
+  expect(payloadsOf(events, "model_attempt_started")).toHaveLength(exitCode === 0 ? 2 : 1);
 });
 
 test("[E-072] a trusted project swaps a tool with the lines of the README", async () => {

@@ -79,6 +79,21 @@ describe("run.start", () => {
     ]);
   });
 
+  test("[S-123] who has seen the end of a run can start the next one at once", async () => {
+    const kernel = await openTestKernel();
+    kernel.server.otherwise({ text: "ok" });
+    const session = await kernel.createSession();
+    const ended: string[] = [];
+    for await (const news of kernel.client.subscribe(session)) {
+      if (news.type !== "event") continue;
+      const { type } = news.event.payload;
+      if (type === "run_completed") ended.push(type);
+      if (ended.length === 20) break;
+      if (type === "session_created" || type === "run_completed") await kernel.start(session, "Hi");
+    }
+    expect(ended).toHaveLength(20);
+  });
+
   test("two requests at once start one run", async () => {
     const kernel = await openTestKernel({
       answers: [{ text: "x", until: new Promise(() => undefined) }],

@@ -1,4 +1,3 @@
-import { rm } from "node:fs/promises";
 import { onTestFinished } from "vitest";
 import {
   type Answer,
@@ -27,7 +26,6 @@ export async function faultProject(): Promise<TempProject> {
     for (const pid of processesOf(project)) kill(pid);
     await waitUntil(() => processesOf(project).length === 0, "every process has ended");
     await project.remove();
-    await rm(project.home, { recursive: true, force: true });
   });
   return project;
 }
@@ -59,8 +57,7 @@ export function start(
   args: readonly string[],
   options: CookieOptions = {},
 ): CookieProcess {
-  const launcher = process.env["COOKIE_LAUNCHER"];
-  const running = startCookie(project, args, { ...(launcher && { launcher }), ...options });
+  const running = startCookie(project, args, options);
   started.get(project)?.push(running);
   return running;
 }

@@ -95,6 +95,7 @@ describe("strings that bash and the grammar cut differently", () => {
     "echo \"${x:-'$(rm t)'}\"",
     'echo "${x:-\'}"; rm t; echo "\'}"',
     "echo `echo \\`rm t\\``",
+    "[[ x =~ >(rm t) ]]; echo",
   ])("[S-266] %j is not allowed by what the grammar sees", async (command) => {
     expect(await effectOf(HARMLESS, command)).toBe("ask");
   });

@@ -151,6 +151,14 @@ describe("ending a call", () => {
     expect(host.status()).toMatchObject([{ state: "disconnected" }]);
   });
 
+  test("[T-130] the time of a plugin's tool is tool_timeout_ms where it declares none", async () => {
+    const { host } = await openHost({ entries: [entryFor("slow", { toolTimeoutMs: 50 })] });
+    const timeoutMs = host.plugins()[0]?.tools[0]?.timeoutMs ?? null;
+    expect(timeoutMs).toBe(50);
+    const call = callOf("wait_ms", { ms: 60_000 }, { timeoutMs });
+    await expect(host.call("slow", call, never())).rejects.toMatchObject({ code: "timeout" });
+  });
+
   test("a call over its time is asked to stop and fails with timeout", async () => {
     const { host } = await openHost({ entries: [entryFor("slow")] });
     const call = callOf("wait_ms", { ms: 60_000 }, { timeoutMs: 50 });

@@ -130,8 +130,8 @@ describe("results", () => {
     });
   });
 
-  test("an answer that calls itself an error is one", () => {
-    const result = { output: "no", metadata: { is_error: true } };
+  test("[T-130] an answer that calls itself an error is one", () => {
+    const result = { output: "no", metadata: { plugin: { is_error: true } } };
     expect(render(result, null)).toMatchObject({ output: "no", isError: true });
   });
 

@@ -130,12 +130,12 @@ describe("execution of one call", () => {
     expect(outcome?.result).toMatchObject({ output: "for the model", display: "a\n\tb c" });
   });
 
-  test("[E-094] is_error completes and is flagged, failed fails with complete output", async () => {
+  test("[T-130] [E-094] is_error completes and is flagged, failed fails with complete output", async () => {
     const flagged = await runOne({ content: "exit 1", is_error: true, metadata: { exit: 1 } });
     expect(flagged.outcome).toMatchObject({
       outcome: "completed",
       error: null,
-      result: { metadata: { exit: 1, is_error: true } },
+      result: { metadata: { exit: 1, plugin: { is_error: true } } },
     });
     const failed = await runOne({ content: "all of it", failed: true });
     expect(failed.outcome).toMatchObject({
