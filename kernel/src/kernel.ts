@@ -128,7 +128,12 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     },
     contextDocuments: () =>
       config.context.agentsMd
-        ? readContextDocuments({ root, workspaceRoot, maxBytes: config.context.agentsMdMaxBytes })
+        ? readContextDocuments({
+            root,
+            workspaceRoot,
+            maxBytes: config.context.agentsMdMaxBytes,
+            onDiagnostic: (text) => logger.log("warn", text),
+          })
         : Promise.resolve([]),
     stages: {
       plugins,

@@ -97,7 +97,9 @@ describe("a log that was damaged on disk", () => {
     expect(shown.events.map(({ seq }) => seq)).toEqual(kept);
     const reasons = shown.session.skipped_events.map(({ reason }) => reason);
     const offset = Buffer.concat(lines.slice(0, 11)).byteLength;
-    expect(reasons).toEqual(damage.reports(offset).map((part) => expect.stringContaining(part)));
+    expect(reasons).toEqual(
+      damage.reports(offset).map((part): unknown => expect.stringContaining(part)),
+    );
     expect(await readFile(log)).toEqual(bytes);
 
     const resumed = await startOffline(project, ["say more"], ["--resume-session", sessionOf(log)])

@@ -6,7 +6,7 @@ import { jsonLines } from "../support/run-cookie.ts";
 import { payloadsOf, readLog } from "../support/session-log.ts";
 import type { TempProject } from "../support/temp-project.ts";
 import { faultProject, killHard, startRun, withModel } from "./support/fault-project.ts";
-import { completeBytes, openEnds, sessionOf, whenLines } from "./support/log-lines.ts";
+import { completeBytes, eventsIn, openEnds, sessionOf, whenLines } from "./support/log-lines.ts";
 import { callIdsOf, pairingProblems } from "./support/paired-results.ts";
 import { isAlive, processesOf, waitUntil } from "./support/processes.ts";
 
@@ -49,11 +49,7 @@ describe("a kernel that is killed in mid-run", () => {
       const { stdout } = await killHard(first);
 
       const before = completeBytes(log);
-      const eventsBefore = before
-        .toString("utf8")
-        .split("\n")
-        .slice(0, -1)
-        .map((line) => JSON.parse(line));
+      const eventsBefore = eventsIn(before);
       const seqsBefore = new Set(eventsBefore.map(({ seq }) => seq));
       for (const line of jsonLines(stdout.slice(0, stdout.lastIndexOf("\n") + 1))) {
         if (line["type"] === "event")

@@ -1,5 +1,6 @@
-import { join } from "node:path";
-import { type BoundedRead, readBoundedFile } from "./read-bounded-file.ts";
+import { realpath } from "node:fs/promises";
+import { join, sep } from "node:path";
+import { type BoundedRead, hasCode, readBoundedFile } from "./read-bounded-file.ts";
 
 /** One `AGENTS.md`, in the shape of the event that records it. */
 export interface ContextDocument {
@@ -18,7 +19,10 @@ export interface ContextDocumentOptions {
   onDiagnostic?(text: string): void;
 }
 
-/** Reads `AGENTS.md` of the user and of the workspace: text for the model, so links and missing files are fine. */
+/**
+ * Reads `AGENTS.md` of the user and of the workspace: text for the model, so links and missing files are fine. Nobody
+ * is asked first, so a workspace's link may lead only to a Markdown file of the workspace.
+ */
 export async function readContextDocuments(
   options: ContextDocumentOptions,
 ): Promise<ContextDocument[]> {
@@ -34,11 +38,20 @@ export async function readContextDocuments(
 async function readDocument(
   source: ContextDocument["source"],
   path: string,
-  { maxBytes, onDiagnostic }: ContextDocumentOptions,
+  { workspaceRoot, maxBytes, onDiagnostic }: ContextDocumentOptions,
 ): Promise<ContextDocument | undefined> {
   let read: BoundedRead;
   try {
-    read = await readBoundedFile(path, maxBytes, { followLinks: true });
+    if (source === "user") {
+      read = await readBoundedFile(path, maxBytes, { followLinks: true });
+    } else {
+      const target = await targetInWorkspace(path, workspaceRoot);
+      if (target === null) {
+        onDiagnostic?.(`${path} is a link to something other than a .md file of the workspace`);
+        return undefined;
+      }
+      read = await readBoundedFile(target, maxBytes, { followLinks: false });
+    }
   } catch {
     onDiagnostic?.(`${path} cannot be read`);
     return undefined;
@@ -56,6 +69,20 @@ async function readDocument(
     case "too_large":
       return document(source, cutAtCharacter(read.head, maxBytes), read.byteLength, true);
   }
+}
+
+/** The file that a path of the workspace leads to; null when it must not be read unasked. */
+async function targetInWorkspace(path: string, workspaceRoot: string): Promise<string | null> {
+  let target: string;
+  try {
+    target = await realpath(path);
+  } catch (error) {
+    if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) return path;
+    throw error;
+  }
+  const root = await realpath(workspaceRoot);
+  const isInside = target.startsWith(root.endsWith(sep) ? root : root + sep);
+  return isInside && target.toLowerCase().endsWith(".md") ? target : null;
 }
 
 function document(

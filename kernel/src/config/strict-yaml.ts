@@ -78,13 +78,13 @@ function nearestLine(places: ReadonlyMap<string, number>, path: KeyPath): number
 }
 
 /** Refuses forbidden constructs and hostile depth from the token stream alone, which needs no stack. */
-function scanTokens(text: string, { CST, Lexer }: Yaml): void {
+function scanTokens(text: string, yaml: Yaml): void {
   let line = 1;
   let column = 0;
   let flowDepth = 0;
   const blocks: number[] = [];
-  for (const token of new Lexer().lex(text)) {
-    const type = CST.tokenType(token);
+  for (const token of new yaml.Lexer().lex(text)) {
+    const type = yaml.CST.tokenType(token);
     const forbidden = FORBIDDEN_TOKENS.get(type ?? "");
     if (forbidden !== undefined) {
       throw syntaxProblem(`${forbidden} are not allowed`, line);

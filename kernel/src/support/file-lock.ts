@@ -1,6 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import { sleep } from "./deadline.ts";
+import { loadTryLock } from "./lock-binding.ts";
 
 /** An exclusive lock between processes that the operating system releases when its holder dies (C-002). */
 export interface FileLock {
@@ -13,7 +14,7 @@ const WAIT_MS = 10_000;
 
 /** Takes the lock file at `path`, made when absent and never removed; undefined when someone else holds it. */
 export async function tryFileLock(path: string): Promise<FileLock | undefined> {
-  const { tryLock } = await import("fs-native-extensions");
+  const tryLock = await loadTryLock();
   const fd = openSync(path, "a+", 0o600);
   let held = false;
   try {
@@ -34,7 +35,7 @@ export async function tryFileLock(path: string): Promise<FileLock | undefined> {
 
 /** Locks an open, writable file itself, until its descriptor is closed; false when someone else holds it. */
 export async function tryLockDescriptor(fd: number): Promise<boolean> {
-  const { tryLock } = await import("fs-native-extensions");
+  const tryLock = await loadTryLock();
   return tryLock(fd);
 }
 

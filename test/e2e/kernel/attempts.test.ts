@@ -21,7 +21,7 @@ const TWO_MODELS = {
 };
 
 describe("the events of a turn", () => {
-  test("[S-129] [S-043] [S-150] one attempt is opened, prepared, streamed, committed and accounted for", async () => {
+  test("[S-043] [S-150] one attempt is opened, prepared, streamed, committed and accounted for", async () => {
     const kernel = await openTestKernel({ answers: [{ text: ["Hel", "lo"] }] });
     const { end, watch } = await kernel.run("Hi");
     expect(watch.types).toEqual([

@@ -91,6 +91,7 @@ describe("run.cancel", () => {
       ["cancelled", "cancelled"],
     ]);
     expect(ends[0]?.result?.output).toContain("started");
+    expect(ends[0]?.result?.retained_output).toMatchObject({ incomplete: true });
     expect(ends[1]?.error?.message).toMatch(/never ran/);
   });
 

@@ -152,7 +152,7 @@ describe("agents and the system prompt", () => {
     ]);
   });
 
-  test("[D-040] the snapshot shows what can be run with what", async () => {
+  test("the snapshot shows what can be run with what", async () => {
     const kernel = await openTestKernel({
       agents: {
         primary: agentDocument(ALLOW_ALL),

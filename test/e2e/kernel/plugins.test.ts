@@ -1,4 +1,8 @@
-import { PluginsStatus, SessionPermissionSet } from "@cookie-agent/sdk/protocol";
+import {
+  PluginsStatus,
+  RuntimeSnapshotGet,
+  SessionPermissionSet,
+} from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { fixturePlugin } from "../../support/fixture-plugin.ts";
 import { pick } from "../../support/model-server.ts";
@@ -60,7 +64,7 @@ describe("a plugin of the user's", () => {
     expect(plugins.map(({ pid }) => pid)).toEqual(plugins.map(() => null));
   });
 
-  test("[S-004] a crash is a result that the model reads, and the next call starts it again", async () => {
+  test("a crash is a result that the model reads, and the next call starts it again", async () => {
     const kernel = await openTestKernel({
       config: fixturePlugin("crash"),
       answers: [
@@ -78,7 +82,21 @@ describe("a plugin of the user's", () => {
 });
 
 describe("slots", () => {
-  test("[S-245] a bound replacement serves the tool, under the slot's own rules", async () => {
+  test("[S-002] a tool of a shipped plugin's name does not take its place by itself", async () => {
+    const kernel = await openTestKernel({
+      config: fixturePlugin("shell"),
+      answers: [{ calls: [bash("echo really")] }, { text: "ok" }],
+    });
+    const { watch } = await kernel.run("Hi");
+    expect(watch.payloads("tool_call_terminated")[0]?.result?.output).toContain("really");
+    const { snapshot } = await kernel.client.request(RuntimeSnapshotGet, {});
+    expect(snapshot.tools.find(({ name }) => name === "bash")).toMatchObject({
+      plugin: "builtin.bash",
+      shadowed: ["shell"],
+    });
+  });
+
+  test("[S-002] a bound replacement serves the tool, under the slot's own rules", async () => {
     const kernel = await openTestKernel({
       config: `${fixturePlugin("shell")}\n[tools.implementations]\nbash = "shell"\n`,
       agents: { primary: agentDocument({ bash: { "*": "allow", "rm *": "deny" } }) },

@@ -1,4 +1,11 @@
-import { EventsSubscribe, type SessionId } from "@cookie-agent/sdk/protocol";
+import {
+  CLIENT_PROTOCOL_VERSION,
+  EventsSubscribe,
+  EventsSubscription,
+  Handshake,
+  type SessionId,
+} from "@cookie-agent/sdk/protocol";
+import { Connection } from "@cookie-agent/sdk/rpc";
 import { describe, expect, test } from "vitest";
 import { createGate } from "../../support/gate.ts";
 import { openTestKernel } from "../../support/open-test-kernel.ts";
@@ -101,15 +108,37 @@ describe("events.subscribe", () => {
     });
   });
 
-  test("[D-062] [S-063] a reader that lags loses its tail and gets every event all the same", async () => {
-    const kernel = await openTestKernel({
-      answers: [
-        ...Array.from({ length: 12 }, () => ({
-          calls: Array.from({ length: 60 }, () => ({ name: "read", arguments: { filePath: "x" } })),
-        })),
-        { text: "ok" },
-      ],
+  test("[D-062] [S-063] a client that takes nothing loses its tail at a gap that names the last event before it", async () => {
+    const kernel = await openTestKernel({ answers: [...manyCalls(), { text: "ok" }] });
+    const session_id = await kernel.createSession();
+    const gate = createGate();
+    const slow = new Connection({ transport: kernel.kernel.connect(), side: "client" });
+    const got: number[] = [];
+    let gap: number | undefined;
+    slow.onNotification(EventsSubscription, async (news) => {
+      if (news.type === "event") got.push(news.event.seq);
+      else gap = news.last_delivered_seq;
+      await gate.opened;
     });
+    slow.listen();
+    await slow.request(Handshake, { protocol_version: CLIENT_PROTOCOL_VERSION });
+    const page = await slow.request(EventsSubscribe, { session_id, outputs: false });
+    const { watch } = await kernel.run("Hi", { session: session_id });
+    gate.open();
+    await expect.poll(() => gap).toBeDefined();
+    const seqs = [...page.events.map(({ seq }) => seq), ...got];
+    expect(seqs).toEqual(seqs.map((_, index) => index + 1));
+    expect(gap).toBe(seqs.at(-1));
+    expect(gap).toBeLessThan(watch.events.length);
+    const rest = await slow.request(EventsSubscribe, { session_id, cursor: gap ?? 0 });
+    expect(rest.events.map(({ seq }) => seq)).toEqual(
+      watch.events.map(({ seq }) => seq).slice(gap),
+    );
+    slow.close();
+  });
+
+  test("a reader that lags behind its client gets every event all the same", async () => {
+    const kernel = await openTestKernel({ answers: [...manyCalls(), { text: "ok" }] });
     const session = await kernel.createSession();
     const slow = await kernel.connect();
     const news = slow.subscribe(session, { outputs: false });
@@ -123,6 +152,12 @@ describe("events.subscribe", () => {
     expect(seqs).toEqual(watch.events.map(({ seq }) => seq));
   });
 });
+
+/** Turns that leave more than a thousand events. */
+function manyCalls() {
+  const call = { name: "read", arguments: { filePath: "x" } };
+  return Array.from({ length: 10 }, () => ({ calls: Array.from({ length: 60 }, () => call) }));
+}
 
 test("[D-102] a run goes on when the client that started it is gone", async () => {
   const gate = createGate();

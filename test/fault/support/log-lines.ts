@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { CookieProcess } from "../../support/run-cookie.ts";
-import { findLogs, type LoggedEvent, readLog } from "../../support/session-log.ts";
+import { findLogs, type LoggedEvent } from "../../support/session-log.ts";
 import type { TempProject } from "../../support/temp-project.ts";
 import { waitUntil } from "./processes.ts";
 
@@ -23,6 +23,11 @@ export function sessionOf(log: string): string {
 export function completeBytes(log: string): Buffer {
   const bytes = readFileSync(log);
   return bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1);
+}
+
+export function eventsIn(bytes: Buffer): LoggedEvent[] {
+  const lines = bytes.toString("utf8").split("\n");
+  return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as LoggedEvent);
 }
 
 export function countLines(bytes: Buffer): number {
@@ -53,10 +58,6 @@ export interface OpenEnds {
 }
 
 /** Runs and calls that have no terminal event, and those that have more than one. */
-export async function unsettled(log: string): Promise<OpenEnds> {
-  return openEnds(await readLog(log));
-}
-
 export function openEnds(events: readonly LoggedEvent[]): OpenEnds {
   const runs = new Map<string, number>();
   const calls = new Map<string, number>();

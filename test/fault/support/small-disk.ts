@@ -19,7 +19,7 @@ export function mountSmallDisk(
 
 /** Makes a mounted disk refuse every write. */
 export function makeReadOnly(directory: string): void {
-  execFileSync("mount", ["-o", "remount,ro", directory], { stdio: "ignore" });
+  execFileSync("/bin/mount", ["-o", "remount,ro", directory], { stdio: "ignore" });
 }
 
 function tryMount(): string | null {
@@ -38,11 +38,13 @@ function tryMount(): string | null {
 
 function mount(directory: string, options: string): void {
   mkdirSync(directory, { recursive: true });
-  execFileSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", directory], { stdio: "ignore" });
+  execFileSync("/bin/mount", ["-t", "tmpfs", "-o", options, "tmpfs", directory], {
+    stdio: "ignore",
+  });
 }
 
 function unmount(directory: string): void {
   // lazily: a process that the test has just ended may still hold a file for a moment
-  execFileSync("umount", ["-l", directory], { stdio: "ignore" });
+  execFileSync("/bin/umount", ["-l", directory], { stdio: "ignore" });
   rmSync(directory, { recursive: true, force: true });
 }

@@ -47,6 +47,32 @@ test("a link is followed, for this is only text", async () => {
   ]);
 });
 
+test.for(["../secret.md", ".env", "/proc/self/environ"])(
+  "a workspace's link to %s is not read unasked",
+  async (target) => {
+    const { root, cwd } = await makeScenario();
+    await writeFiles(cwd, { "../secret.md": "secret", ".env": "secret" });
+    await symlink(target, join(cwd, "AGENTS.md"));
+    const diagnostics: string[] = [];
+    const onDiagnostic = (text: string) => diagnostics.push(text);
+    const options = { root, workspaceRoot: cwd, maxBytes: 9, onDiagnostic };
+    expect(await readContextDocuments(options)).toEqual([]);
+    expect(diagnostics).toEqual([
+      `${join(cwd, "AGENTS.md")} is a link to something other than a .md file of the workspace`,
+    ]);
+  },
+);
+
+test("the user's own link may lead anywhere", async () => {
+  const { root, cwd } = await makeScenario();
+  await writeFiles(cwd, { "../notes.txt": "linked" });
+  await writeFiles(root, { "config.toml": "" });
+  await symlink(join(cwd, "../notes.txt"), join(root, "AGENTS.md"));
+  expect(await readContextDocuments({ root, workspaceRoot: cwd, maxBytes: 9 })).toMatchObject([
+    { content: "linked" },
+  ]);
+});
+
 test("what is no regular file is a diagnostic and does not block", async () => {
   const { root, cwd } = await makeScenario();
   await mkdir(join(root, "AGENTS.md"), { recursive: true });

@@ -562,7 +562,7 @@ describe("host services", () => {
     expect(spent).toEqual({ content: "context_invalid", is_error: true });
   });
 
-  test("[E-119] an untrusted plugin reads what its own call wrote and nothing else", async () => {
+  test("an untrusted plugin reads what its own call wrote and nothing else", async () => {
     const { host } = await openHost({ entries: [entryFor("echo")] });
     const other = `artifact://${"1".repeat(64)}`;
     const approved = callOf("fetch", { uri: other }, { approvedLabels: [other] });
@@ -574,7 +574,7 @@ describe("host services", () => {
     expect((await host.call("echo", malformed, never())).content).toBe("artifact_uri");
   });
 
-  test("[E-119] above that, what was approved for the call is read too", async () => {
+  test("above that, what was approved for the call is read too", async () => {
     const { host: first } = await openHost({ entries: [entryFor("echo")] });
     const integrity = first.plugins()[0]?.manifestDigest ?? "";
     const { host } = await openHost({
