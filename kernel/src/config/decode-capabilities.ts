@@ -1,5 +1,6 @@
+import { bareRecord } from "./bare-record.ts";
 import type { InputKind, MediaLimits, ModelCapabilities } from "./provider-config.ts";
-import type { TableReader, TextRule } from "./table-reader.ts";
+import { TableReader, type TextRule } from "./table-reader.ts";
 
 const KEYS = [
   "input",
@@ -28,20 +29,28 @@ const mimeType: TextRule = (text) =>
     ? undefined
     : "expected a MIME type";
 
-/** Decodes the `capabilities` table of a custom model (C 5.4). */
-export function decodeCapabilities(model: TableReader): ModelCapabilities {
-  const reader = model.required("capabilities", model.table("capabilities", KEYS));
-  const flag = (key: string) => reader.required(key, reader.boolean(key));
-  const count = (key: string) => reader.required(key, reader.integer(key, { min: 1 }));
+/** What a model is taken for that says nothing of itself. */
+const USUAL_CONTEXT_TOKENS = 128_000;
+const USUAL_OUTPUT_TOKENS = 16_384;
+
+/** Decodes the `capabilities` table of a custom model; what it leaves out is as with most models (C 5.4). */
+export function decodeCapabilities(
+  model: TableReader,
+  usual: { readonly toolCalling: boolean },
+): ModelCapabilities {
+  const reader =
+    model.table("capabilities", KEYS) ?? new TableReader(bareRecord(), model.at("capabilities"));
+  const flag = (key: string) => reader.boolean(key) ?? false;
+  const count = (key: string) => reader.integer(key, { min: 1 });
   const input = decodeInput(reader);
   checkOutput(reader);
-  const contextTokens = count("context_tokens");
-  const outputTokens = count("output_tokens");
+  const contextTokens = count("context_tokens") ?? USUAL_CONTEXT_TOKENS;
+  const outputTokens = count("output_tokens") ?? Math.min(USUAL_OUTPUT_TOKENS, contextTokens);
   if (outputTokens > contextTokens) {
     throw reader.fail("provider_invalid", "output_tokens", "must not exceed context_tokens");
   }
-  const toolCalling = flag("tool_calling");
-  const parallelToolCalls = flag("parallel_tool_calls");
+  const toolCalling = reader.boolean("tool_calling") ?? usual.toolCalling;
+  const parallelToolCalls = reader.boolean("parallel_tool_calls") ?? toolCalling;
   if (parallelToolCalls && !toolCalling) {
     throw reader.fail("provider_invalid", "parallel_tool_calls", "needs tool_calling");
   }
@@ -64,7 +73,7 @@ export function decodeCapabilities(model: TableReader): ModelCapabilities {
 }
 
 function decodeInput(reader: TableReader): InputKind[] {
-  const names = reader.required("input", reader.strings("input", inputKind));
+  const names = reader.strings("input", inputKind) ?? ["text"];
   const kinds = (["text", ...MEDIA_KINDS] as const).filter((kind) => names.includes(kind));
   if (kinds.length !== names.length) {
     throw reader.fail("provider_invalid", "input", "an entry is there twice");
@@ -74,7 +83,8 @@ function decodeInput(reader: TableReader): InputKind[] {
 }
 
 function checkOutput(reader: TableReader): void {
-  const output = reader.required("output", reader.strings("output"));
+  const output = reader.strings("output");
+  if (output === undefined) return;
   if (output.length !== 1 || output[0] !== "text") {
     throw reader.fail("provider_invalid", "output", 'must be exactly ["text"]');
   }

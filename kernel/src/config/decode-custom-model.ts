@@ -29,10 +29,9 @@ export interface CustomModelContext {
 /** Decodes `models."<id>"` of a custom provider (C 5.4). */
 export function decodeCustomModel(models: TableReader, context: CustomModelContext): CustomModel {
   const reader = models.required(context.id, models.table(context.id, KEYS));
-  const capabilities = decodeCapabilities(reader);
-  if (context.noAuth && context.adaptor === "openai-responses") {
-    checkBareResponses(reader, capabilities);
-  }
+  const bare = context.noAuth && context.adaptor === "openai-responses";
+  const capabilities = decodeCapabilities(reader, { toolCalling: !bare });
+  if (bare) checkBareResponses(reader, capabilities);
   const limits = { capabilities, ...context };
   const variants = decodeVariants(reader, limits);
   const defaultVariant = reader.string("default_variant", variantReference) ?? null;
@@ -41,7 +40,7 @@ export function decodeCustomModel(models: TableReader, context: CustomModelConte
   }
   return {
     enabled: reader.boolean("enabled") ?? true,
-    displayName: reader.required("display_name", reader.string("display_name", displayName)),
+    displayName: reader.string("display_name", displayName) ?? context.id,
     wireModelId:
       reader.string("model_id", wireModelId) ?? context.setup["deployment"] ?? context.id,
     capabilities,

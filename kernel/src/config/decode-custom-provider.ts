@@ -1,11 +1,11 @@
 import { utf8Length } from "@cookie-agent/sdk/protocol";
 import { bareRecord } from "./bare-record.ts";
-import { decodeAuth } from "./decode-auth.ts";
+import { decodeAuth, decodeSecret } from "./decode-auth.ts";
 import { decodeCustomModel } from "./decode-custom-model.ts";
 import { decodeEndpoint } from "./decode-endpoint.ts";
 import type { KeyPath } from "./key-path.ts";
-import type { CustomModel, CustomProviderConfig } from "./provider-config.ts";
-import { ADAPTORS, type AdaptorRules, FORBIDDEN_HEADERS } from "./provider-rules.ts";
+import type { AuthoredAuth, CustomModel, CustomProviderConfig } from "./provider-config.ts";
+import { ADAPTORS, type AdaptorRules, AUTH_METHODS, FORBIDDEN_HEADERS } from "./provider-rules.ts";
 import { TableReader, type TextRule } from "./table-reader.ts";
 import {
   fieldIdentifier,
@@ -15,7 +15,8 @@ import {
   strictIdentifier,
 } from "./text-rules.ts";
 
-const KEYS = ["source", "endpoint", "adaptor", "setup", "auth", "headers", "models"];
+const KEYS = ["source", "endpoint", "adaptor", "setup", "api_key", "auth", "headers", "models"];
+const NO_AUTH = "no-auth-v1";
 const MAX_HEADERS = 64;
 const MAX_HEADER_BYTES = 8192;
 const MAX_HEADERS_BYTES = 64 * 1024;
@@ -39,10 +40,10 @@ export function decodeCustomProvider(
   }
   const endpoint = reader.required(
     "endpoint",
-    decodeEndpoint(reader, "endpoint", rules.loopbackPath),
+    decodeEndpoint(reader, "endpoint", rules.loopbackPath) ?? rules.defaultEndpoint,
   );
   const setup = decodeSetup(reader, rules);
-  const auth = reader.required("auth", decodeAuth(reader, "auth"));
+  const auth = decodeCredential(reader, rules, endpoint);
   if (!rules.auth.includes(auth.method)) {
     throw reader.fail(
       "provider_invalid",
@@ -56,13 +57,36 @@ export function decodeCustomProvider(
   for (const model of entries.keys()) {
     const problem = providerModelId(model);
     if (problem !== undefined) throw entries.fail("provider_invalid", model, problem);
-    const context = { id: model, adaptor, rules, setup, noAuth: auth.method === "no-auth-v1" };
+    const context = { id: model, adaptor, rules, setup, noAuth: auth.method === NO_AUTH };
     models.set(model, decodeCustomModel(entries, context));
   }
   if (models.size === 0) {
     throw reader.fail("provider_invalid", "models", "expected at least one model", "add one");
   }
   return { source: "custom", id, endpoint, adaptor, setup, auth, headers, models };
+}
+
+/** `auth` in full, `api_key` for the adaptor's usual method, or nothing for a server on this machine. */
+function decodeCredential(
+  reader: TableReader,
+  rules: AdaptorRules,
+  endpoint: string,
+): AuthoredAuth {
+  const authored = decodeAuth(reader, "auth");
+  const apiKey = decodeSecret(reader, "api_key");
+  if (authored !== undefined) {
+    if (apiKey === undefined) return authored;
+    throw reader.fail("conflict", "api_key", "excludes auth", "keep one of them");
+  }
+  const usual = rules.auth.find((method) => AUTH_METHODS.get(method)?.required[0] === "api_key");
+  if (apiKey !== undefined && usual !== undefined) {
+    return { method: usual, values: { api_key: apiKey }, parameters: {} };
+  }
+  if (apiKey === undefined && endpoint.startsWith("http:") && rules.auth.includes(NO_AUTH)) {
+    return { method: NO_AUTH, values: {}, parameters: {} };
+  }
+  const key = usual === undefined ? "auth" : "api_key";
+  throw reader.fail("missing_key", key, "required by this adaptor", "add it");
 }
 
 const SETUP_RULES: Readonly<Record<string, TextRule>> = {

@@ -16,7 +16,10 @@ export function decodeProviders(value: unknown, env: Environment): Map<string, P
   for (const id of entries.keys()) {
     const path = entries.at(id);
     const authored = new TableReader(entries.value(id), path);
-    const source = authored.required("source", authored.oneOf("source", ["models_dev", "custom"]));
+    const written = authored.oneOf("source", ["models_dev", "custom"]);
+    const source = id.startsWith(CUSTOM_PREFIX)
+      ? (written ?? "custom")
+      : authored.required("source", written);
     if ((source === "custom") !== id.startsWith(CUSTOM_PREFIX)) {
       throw authored.fail(
         "provider_invalid",

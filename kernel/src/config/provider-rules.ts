@@ -31,6 +31,8 @@ export const AUTH_METHODS: ReadonlyMap<string, AuthMethod> = new Map([
 export interface AdaptorRules {
   /** Methods that a custom provider may name. */
   readonly auth: readonly string[];
+  /** Where the service of that name lies. */
+  readonly defaultEndpoint?: string;
   /** The path an `http` endpoint on this machine must have. */
   readonly loopbackPath: string;
   readonly setup: { readonly required: readonly string[]; readonly optional: readonly string[] };
@@ -80,9 +82,9 @@ export const ADAPTORS: ReadonlyMap<string, AdaptorRules> = new Map<string, Adapt
       options: ["api_path"],
     },
   ],
-  ["openai-chat", OPENAI],
-  ["openai-responses", OPENAI],
-  ["anthropic", ANTHROPIC],
+  ["openai-chat", { ...OPENAI, defaultEndpoint: "https://api.openai.com/v1" }],
+  ["openai-responses", { ...OPENAI, defaultEndpoint: "https://api.openai.com/v1" }],
+  ["anthropic", { ...ANTHROPIC, defaultEndpoint: "https://api.anthropic.com/v1" }],
   ["anthropic-compatible", ANTHROPIC],
   [
     "google-gemini",

@@ -61,7 +61,7 @@ async function loadParser(): Promise<Parser> {
 
 /** Bash drops a backslash at a line's end; within a word the grammar cuts there, on an empty line it joins commands. */
 function joinWords(command: string): string {
-  return command.replace(/(?<=[^\s\\])\\\n(?=\S)|(?<=\n[ \t]*)\\\n/g, "");
+  return command.replace(/(?<=\S|\n[ \t]*)\\\n/g, "");
 }
 
 class Labels {

@@ -1,4 +1,5 @@
 import { CookieError, type ToolCallResult, utf8Length } from "@cookie-agent/sdk/protocol";
+import { isNestedDeeper, MAX_JSON_DEPTH } from "../support/json-depth.ts";
 import { cutUtf8 } from "../support/safe-text.ts";
 import type { ResolvedTool } from "./plugin-facts.ts";
 
@@ -20,6 +21,9 @@ export function checkAnswer(
     throw violation("a tool with named streams answers with outputs, not with content");
   }
   if (answer.outputs !== undefined) checkOutputs(answer.outputs, tool);
+  if (isNestedDeeper(answer.metadata, MAX_JSON_DEPTH)) {
+    throw violation("the metadata is nested too deeply");
+  }
   if (
     answer.metadata !== undefined &&
     utf8Length(JSON.stringify(answer.metadata)) > MAX_METADATA_BYTES

@@ -1,4 +1,5 @@
 import { CookieError, type ResultOf, type ToolsPrepare } from "@cookie-agent/sdk/protocol";
+import { isNestedDeeper, MAX_JSON_DEPTH } from "../support/json-depth.ts";
 import type { ResolvedTool } from "./plugin-facts.ts";
 
 /** Holds a preparation against what the tool declared (E-082, E-083). Throws `prepare_failed`. */
@@ -9,6 +10,12 @@ export function checkPrepared(
   const { name, permission_name: permission } = tool.declaration;
   if (tool.prepare.mode !== "dynamic") {
     throw new CookieError("prepare_failed", `the tool ${name} is not prepared by its plugin`);
+  }
+  if (isNestedDeeper(prepared.arguments, MAX_JSON_DEPTH)) {
+    throw new CookieError(
+      "prepare_failed",
+      `the arguments prepared for ${name} are nested too deeply`,
+    );
   }
   for (const { action, label } of prepared.resources) {
     if (!tool.prepare.actions.includes(action)) {

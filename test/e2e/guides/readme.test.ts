@@ -32,7 +32,7 @@ test("the first run prints what the README shows, line by line", async () => {
 });
 
 describe("connecting a model", () => {
-  const [first = "", ...others] = codeBlocks("README.md", "Connect a model")
+  const configs = codeBlocks("README.md", "Connect a model")
     .filter(({ language }) => language === "toml")
     .map(({ text }) => text);
   const command = oneBlock("Connect a model", "sh");
@@ -44,32 +44,40 @@ describe("connecting a model", () => {
   });
   afterEach(() => server.close());
 
-  test("the README shows four services", () => expect(others).toHaveLength(3));
+  test("the README shows four services", () => expect(configs).toHaveLength(4));
 
-  test.for([first, ...others.map((lines) => replaceLines(first, lines))])(
+  test.for(configs)(
     "provider %# is accepted as it stands, and its wire, path and key are right",
     async (config) => {
+      const model = modelOf(config);
       const env = { [key.exec(config)?.[1] ?? "UNUSED"]: "sk-from-the-environment" };
       await project.writeState("config.toml", config);
       const models = await runCookie(project, ["doctor", "--json"], { env });
       expect(models).toMatchObject({ exitCode: 0 });
-      expect(models.stdout).toContain("custom.anthropic/claude-sonnet-4-5");
+      expect(models.stdout).toContain(model);
 
-      await project.writeState(
-        "config.toml",
-        config.replace(/endpoint = .*/, `endpoint = ${JSON.stringify(server.baseUrl)}`),
-      );
-      const answer = await readerShell(project, env)(command);
+      const endpoint = `endpoint = ${JSON.stringify(server.baseUrl)}`;
+      const lines = config.split("\n").filter((line) => !line.startsWith("endpoint"));
+      await project.writeState("config.toml", [lines[0], endpoint, ...lines.slice(1)].join("\n"));
+      const asked = command.replace("custom.anthropic/claude-sonnet-4-5", model);
+      const answer = await readerShell(project, env)(asked);
       expect(answer).toEqual({ exitCode: 0, printed: "It is a kitchen.\n" });
       const [request] = server.requests;
       const { authorization, "x-api-key": apiKey } = request?.headers ?? {};
       expect(apiKey ?? authorization?.replace("Bearer ", "")).toBe(
         key.test(config) ? "sk-from-the-environment" : undefined,
       );
-      expect(pick(request?.body, "model")).toBe("claude-sonnet-4-5");
+      expect(pick(request?.body, "model")).toBe(model.slice(model.indexOf("/") + 1));
     },
   );
 });
+
+/** The model key that a provider block configures. */
+function modelOf(config: string): string {
+  const provider = /^\[providers\."([^"]+)"\]/m.exec(config)?.[1];
+  const model = /^models\."?([^"=]+?)"? = /m.exec(config)?.[1];
+  return `${provider}/${model}`;
+}
 
 test("the agent of the README may run git and nothing that hides behind it", async () => {
   const agent = oneBlock("Permissions", "markdown");
@@ -183,15 +191,4 @@ function exchanges(session: string): { command: string; output: string }[] {
     else current.output += `${line}\n`;
   }
   return found;
-}
-
-/** The block with the lines of another in place of its own with the same keys. */
-function replaceLines(config: string, lines: string): string {
-  return lines
-    .trimEnd()
-    .split("\n")
-    .reduce((text, line) => {
-      const name = line.split(" = ")[0] ?? "";
-      return text.replace(new RegExp(`^${name} = .*$`, "m"), () => line);
-    }, config);
 }

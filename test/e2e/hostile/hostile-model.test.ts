@@ -87,7 +87,6 @@ describe("an answer of the model", () => {
       const second = await again.run("Go on", { session: first.sessionId });
       expect(second.end).toMatchObject({ type: "run_completed", final_text: "done" });
     },
-    60_000,
   );
 
   test.for<[string, Answer]>([
@@ -111,23 +110,19 @@ describe("an answer of the model", () => {
       { status: 400, body: { error: { message: "\u001b[2J\u0000bad", code: { a: 1 } } } },
     ],
     ["an error nested deep", { status: 400, body: `${"[".repeat(DEEP)}` }],
-  ])(
-    "[S-045] that is %s fails the run, not the kernel",
-    async ([, answer]) => {
-      const kernel = await openTestKernel({
-        answers: [answer],
-        config: "[model_retry]\nstandard_retries = 0\noverload_retries = 0\n",
-      });
-      kernel.server.otherwise({ text: "done" });
-      const { end, sessionId } = await kernel.run("Hi");
-      expect(["run_failed", "run_completed"]).toContain(end.type);
-      const error = JSON.stringify(end);
-      expect(error).not.toMatch(/\\u001b|\\u0000/);
-      expect((await kernel.run("Again", { session: sessionId })).end.type).toBe("run_completed");
-      await expectReadable(kernel.project.stateDir);
-    },
-    60_000,
-  );
+  ])("[S-045] that is %s fails the run, not the kernel", async ([, answer]) => {
+    const kernel = await openTestKernel({
+      answers: [answer],
+      config: "[model_retry]\nstandard_retries = 0\noverload_retries = 0\n",
+    });
+    kernel.server.otherwise({ text: "done" });
+    const { end, sessionId } = await kernel.run("Hi");
+    expect(["run_failed", "run_completed"]).toContain(end.type);
+    const error = JSON.stringify(end);
+    expect(error).not.toMatch(/\\u001b|\\u0000/);
+    expect((await kernel.run("Again", { session: sessionId })).end.type).toBe("run_completed");
+    await expectReadable(kernel.project.stateDir);
+  });
 });
 
 async function expectReadable(stateDir: string): Promise<void> {

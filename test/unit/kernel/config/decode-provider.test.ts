@@ -242,12 +242,46 @@ describe("custom models", () => {
     expect(error.key).toBe(`providers."custom.local".models."org/coder:7b".capabilities.${key}`);
   });
 
-  test("[C-137] every capability has to be said", async () => {
-    const lines = capabilities().replace(/^seed = true\n?/m, "");
-    expect(await tomlFailure(customProvider({ capabilities: lines }))).toMatchObject({
-      code: "missing_key",
-      line: 11,
+  test("[C-137] a capability that is left out is as with most models", async () => {
+    const { capabilities: found } = await model("", { seed: "true" });
+    expect(found).toMatchObject({ seed: true });
+    const toml = '[providers."custom.x"]\nadaptor = "openai-chat"\napi_key = "k"\nmodels.m = {}\n';
+    const provider = (await loadToml(toml)).config.providers.get("custom.x");
+    if (provider?.source !== "custom") throw new Error("expected a custom provider");
+    expect(provider).toMatchObject({
+      endpoint: "https://api.openai.com/v1",
+      auth: { method: "bearer-api-key-v1" },
     });
+    expect(provider.models.get("m")).toMatchObject({
+      displayName: "m",
+      capabilities: {
+        input: ["text"],
+        contextTokens: 128_000,
+        outputTokens: 16_384,
+        toolCalling: true,
+        parallelToolCalls: true,
+        reasoning: false,
+        seed: false,
+      },
+    });
+  });
+
+  test("[C-135] a server on this machine needs no credential, any other one does", async () => {
+    const local = '[providers."custom.x"]\nadaptor = "openai-compatible"\nmodels.m = {}\n';
+    const provider = (
+      await loadToml(`${local}endpoint = "http://127.0.0.1:8080/v1"\n`)
+    ).config.providers.get("custom.x");
+    expect(provider).toMatchObject({ auth: { method: "no-auth-v1" } });
+    expect(await tomlFailure(`${local}endpoint = "https://models.example/v1"\n`)).toMatchObject({
+      code: "missing_key",
+      key: 'providers."custom.x".api_key',
+    });
+  });
+
+  test("[C-135] api_key and auth exclude each other", async () => {
+    const toml =
+      '[providers."custom.x"]\nadaptor = "anthropic"\napi_key = "k"\nauth = { method = "anthropic-api-key-v1", values = { api_key = "k" } }\nmodels.m = {}\n';
+    expect(await tomlFailure(toml)).toMatchObject({ code: "conflict", line: 3 });
   });
 
   test("[C-137] media limits stand for exactly the inputs that are not text", async () => {

@@ -91,6 +91,7 @@ describe("strings that bash and the grammar cut differently", () => {
     "echo a\r# x; rm t",
     "echo a\v# x; rm t",
     "echo \n\\\n rm t",
+    "x=\\\n rm t\necho",
     "echo $'\\\\'; rm t #'",
     "echo \"${x:-'$(rm t)'}\"",
     'echo "${x:-\'}"; rm t; echo "\'}"',
