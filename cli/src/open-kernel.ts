@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute } from "node:path";
-import type { Kernel } from "@cookie-agent/kernel";
+import type { Kernel, Logger } from "@cookie-agent/kernel";
 import { CookieClient } from "@cookie-agent/sdk/client";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import { firstPartyDirectories, pluginHostEntry } from "./first-party.ts";
@@ -12,6 +12,8 @@ export interface LocalKernelOptions {
   readonly trustWorkspace?: boolean;
   /** Absolute. */
   readonly dataDir?: string;
+  /** Takes what plugins write to stderr and other operational news; nobody reads it when absent. */
+  readonly logger?: Logger;
 }
 
 export interface LocalKernel {
@@ -33,6 +35,7 @@ export async function openLocalKernel(options: LocalKernelOptions): Promise<Loca
     trust: options.trustWorkspace ? "this_process" : "stored",
     headless: options.headless,
     engineVersion: packageInfo().version,
+    ...(options.logger === undefined ? {} : { logger: options.logger }),
   });
   try {
     const client = await CookieClient.connect(kernel.connect());

@@ -1,3 +1,5 @@
+import type { CookieClient } from "@cookie-agent/sdk/client";
+import { PluginsStatus } from "@cookie-agent/sdk/protocol";
 import { string as stringArg } from "@oclif/core/args";
 import { boolean, integer, string } from "@oclif/core/flags";
 import { defineCommand } from "../command.ts";
@@ -95,6 +97,7 @@ Exit codes: 0 completed, 1 failed, 2 wrong command line, 3 stopped by a permissi
           headless: true,
           trustWorkspace: flags["trust-workspace"],
           ...dataDirOption(flags["data-dir"]),
+          ...(flags.verbose ? { logger: report.logger } : {}),
         }),
       );
       try {
@@ -109,6 +112,7 @@ Exit codes: 0 completed, 1 failed, 2 wrong command line, 3 stopped by a permissi
             allowed,
           }),
         );
+        for (const notice of await failedPlugins(local.client)) report.notice(notice);
         end = await driveRun(
           local.client,
           {
@@ -133,6 +137,14 @@ Exit codes: 0 completed, 1 failed, 2 wrong command line, 3 stopped by a permissi
     return end.exitCode;
   },
 });
+
+/** A plugin that cannot be used is named, or its tools would be missing without a word (B148). */
+async function failedPlugins(client: CookieClient): Promise<string[]> {
+  const { plugins } = await client.request(PluginsStatus, {});
+  return plugins
+    .filter(({ state }) => state === "failed")
+    .map(({ plugin, reason }) => `plugin ${plugin} cannot be used: ${reason ?? "it failed"}`);
+}
 
 function outputFormat(flags: {
   readonly json: boolean;

@@ -1,3 +1,4 @@
+import type { Logger } from "@cookie-agent/kernel";
 import type { SessionNews } from "@cookie-agent/sdk/client";
 import type { EventPayload, SessionId, StoredEvent } from "@cookie-agent/sdk/protocol";
 import { describeCallError } from "../describe-session.ts";
@@ -59,6 +60,15 @@ export class RunReport implements RunObserver {
       ),
     );
   }
+
+  /** The kernel's operational news, a plugin's stderr among them, as lines of this report. */
+  readonly logger: Logger = {
+    log: (level, message, fields) => {
+      const plugin = fields?.["plugin"];
+      const origin = typeof plugin === "string" ? `${plugin}: ` : "";
+      this.notice(`${level === "info" ? "" : `${level}: `}${origin}${message}`);
+    },
+  };
 
   /** Something the user should read whatever the output format is. */
   notice(text: string): void {
