@@ -1,8 +1,8 @@
-import { boolean } from "@oclif/core/flags";
 import type { ArgInput, FlagInput, InferredArgs, InferredFlags } from "@oclif/core/interfaces";
 import { parse } from "@oclif/core/parser";
 import { describeUsageError } from "./describe-usage-error.ts";
 import { ExitCode, usageError } from "./exit-code.ts";
+import { switchFlag } from "./switch-flag.ts";
 
 /** A command as its file states it. */
 export interface CommandDeclaration<Flags extends FlagInput, Args extends ArgInput> {
@@ -39,7 +39,7 @@ export function defineCommand<Flags extends FlagInput, Args extends ArgInput>(
   const { summary, description, examples = [], args } = declaration;
   const flags = {
     ...declaration.flags,
-    json: boolean({ description: "print one JSON document", default: false }),
+    json: switchFlag("print one JSON document"),
   };
   return {
     summary,

@@ -1,4 +1,3 @@
-import { boolean } from "@oclif/core/flags";
 import { defineCommand } from "../command.ts";
 import { type Check, ok } from "../doctor/check.ts";
 import { checkLocks, checkNode, checkShell, checkStateDirectory } from "../doctor/check-machine.ts";
@@ -10,6 +9,7 @@ import { homeDirectory, workingDirectory } from "../open-kernel.ts";
 import { packageInfo } from "../package-info.ts";
 import { printable } from "../printable.ts";
 import { print, printJson } from "../standard-streams.ts";
+import { switchFlag } from "../switch-flag.ts";
 
 export const doctor = defineCommand({
   summary: "Check what is configured, what can run, and what is wrong.",
@@ -17,10 +17,7 @@ export const doctor = defineCommand({
     "Each line is ok, a warning or failed; what is not ok says how to fix it. Exit code 1 when a check failed. Nothing is sent anywhere without --network.",
   args: {},
   flags: {
-    network: boolean({
-      description: "also try to reach the configured providers",
-      default: false,
-    }),
+    network: switchFlag("also try to reach the configured providers"),
   },
   async run({ flags }) {
     const { inspectSetup } = await import("@cookie-agent/kernel");

@@ -1,7 +1,7 @@
 import type { CookieClient } from "@cookie-agent/sdk/client";
 import { PluginsStatus } from "@cookie-agent/sdk/protocol";
 import { string as stringArg } from "@oclif/core/args";
-import { boolean, integer, string } from "@oclif/core/flags";
+import { integer, string } from "@oclif/core/flags";
 import { defineCommand } from "../command.ts";
 import { dataDirFlag, dataDirOption } from "../data-dir-flag.ts";
 import { type ExitCode, usageError } from "../exit-code.ts";
@@ -16,6 +16,7 @@ import { readPrompt } from "../headless/prompt-source.ts";
 import { type OutputFormat, RunReport } from "../headless/run-report.ts";
 import { setUp } from "../headless/set-up.ts";
 import { openLocalKernel } from "../open-kernel.ts";
+import { switchFlag } from "../switch-flag.ts";
 
 /** A timer cannot wait longer. */
 const LONGEST_TIMEOUT_S = 2_147_483;
@@ -52,10 +53,7 @@ Exit codes: 0 completed, 1 failed, 2 wrong command line, 3 stopped by a permissi
       multiple: true,
       multipleNonGreedy: true,
     }),
-    "trust-workspace": boolean({
-      description: "trust this directory's own .cookie-agent, for this run only",
-      default: false,
-    }),
+    "trust-workspace": switchFlag("trust this directory's own .cookie-agent, for this run only"),
     "max-turns": integer({ description: "most model turns", default: 100, min: 1 }),
     timeout: integer({
       description: "most seconds for the whole run",
@@ -71,7 +69,7 @@ Exit codes: 0 completed, 1 failed, 2 wrong command line, 3 stopped by a permissi
       options: ["text", "json", "none"],
     }),
     "output-file": string({ description: "write the output there instead of on stdout" }),
-    verbose: boolean({ description: "one line on stderr for each step", default: false }),
+    verbose: switchFlag("one line on stderr for each step"),
   },
   async run({ args, flags }): Promise<ExitCode> {
     const format = outputFormat(flags);

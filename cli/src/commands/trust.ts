@@ -1,11 +1,11 @@
 import { createInterface } from "node:readline/promises";
 import { string } from "@oclif/core/args";
-import { boolean } from "@oclif/core/flags";
 import { defineCommand } from "../command.ts";
 import { ExitCode, ExitError, usageError } from "../exit-code.ts";
 import { homeDirectory, workingDirectory } from "../open-kernel.ts";
 import { printable } from "../printable.ts";
 import { print, printError, printJson } from "../standard-streams.ts";
+import { switchFlag } from "../switch-flag.ts";
 
 export const trust = defineCommand({
   summary: "Trust what a directory's own .cookie-agent brings, or take that back.",
@@ -13,9 +13,9 @@ export const trust = defineCommand({
     "Trust holds for exactly the content found now: any change makes the directory untrusted again. It is no permission: tools still ask. Programs outside .cookie-agent that it names are not covered.",
   args: { dir: string({ description: "directory; this one by default", ignoreStdin: true }) },
   flags: {
-    yes: boolean({ description: "do not ask", default: false }),
-    list: boolean({ description: "list what is trusted", default: false }),
-    revoke: boolean({ description: "take the trust back", default: false }),
+    yes: switchFlag("do not ask"),
+    list: switchFlag("list what is trusted"),
+    revoke: switchFlag("take the trust back"),
   },
   async run({ args, flags }) {
     if (flags.list) {

@@ -20,19 +20,19 @@ describe("what a newcomer gets wrong is answered in one line that says what to d
       "a variable that is not set",
       PROVIDER,
       {},
-      ':5: providers."custom.anthropic".auth.values.api_key: environment variable ANTHROPIC_API_KEY is not set; set it',
+      ':3: providers."custom.anthropic".api_key: environment variable ANTHROPIC_API_KEY is not set; set it',
     ],
     [
       "a misspelt key",
-      PROVIDER.replace("tool_calling", "tool_caling"),
+      PROVIDER.replace("{}", "{ capabilities = { tool_caling = true } }"),
       KEY,
-      ':15: providers."custom.anthropic".models.claude-sonnet-4-5.capabilities.tool_caling: unknown key; did you mean tool_calling?',
+      ':4: providers."custom.anthropic".models.claude-sonnet-4-5.capabilities.tool_caling: unknown key; did you mean tool_calling?',
     ],
     [
       "a missing key",
-      PROVIDER.replace("seed = false\n", ""),
+      PROVIDER.replace(/^api_key = .*\n/m, ""),
       KEY,
-      ':10: providers."custom.anthropic".models.claude-sonnet-4-5.capabilities.seed: required key is missing; add it',
+      ':1: providers."custom.anthropic".api_key: required by this adaptor; add it',
     ],
     ["a misspelt table", "[provider]\n", {}, ":1: provider: unknown key; did you mean providers?"],
     [
@@ -86,7 +86,7 @@ describe("what a newcomer gets wrong is answered in one line that says what to d
   test("a port without a server", async () => {
     await project.writeState(
       "config.toml",
-      `${PROVIDER.replace("https://api.anthropic.com/v1", "http://127.0.0.1:9/v1")}\n[model_retry]\nstandard_retries = 0\n`,
+      `${PROVIDER.replace("\n", '\nendpoint = "http://127.0.0.1:9/v1"\n')}\n[model_retry]\nstandard_retries = 0\n`,
     );
     const run = await runCookie(project, ["run", "hello"], { env: KEY });
     expect(run).toMatchObject({ exitCode: 1, stdout: "" });

@@ -48,8 +48,8 @@ describe.for([
     expect(payloadsOf(events, "tool_call_terminated")).toMatchObject([
       { outcome: "completed", result: { output: expect.stringContaining("1: hello") } },
     ]);
-    expect(payloadsOf(events, "model_turn_committed").map(({ turn }) => turn.finish_reason)).toEqual(
-      ["tool_calls", "stop"],
-    );
+    expect(
+      payloadsOf(events, "model_turn_committed").map(({ turn }) => turn.finish_reason),
+    ).toEqual(["tool_calls", "stop"]);
   });
 });

@@ -1,0 +1,25 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { TextMeter } from "../../../../kernel/src/artifact/text-meter.ts";
+
+test("bytes and lines are counted the same however the text is cut and wherever it lies in memory", () => {
+  const byte = fc.oneof(
+    fc.constant(0x0a),
+    fc.constantFrom(0x09, 0x0b, 0x8a, 0xff, 0x00),
+    fc.nat(255),
+  );
+  fc.assert(
+    fc.property(fc.array(fc.array(byte)), fc.nat(7), (pieces, offset) => {
+      const meter = new TextMeter();
+      for (const piece of pieces) {
+        const lying = new Uint8Array(offset + piece.length);
+        lying.set(piece, offset);
+        meter.add(lying.subarray(offset));
+      }
+      const all = pieces.flat();
+      const newlines = all.filter((each) => each === 0x0a).length;
+      expect(meter.byteLength).toBe(all.length);
+      expect(meter.lineCount).toBe(newlines + (all.length > 0 && all.at(-1) !== 0x0a ? 1 : 0));
+    }),
+  );
+});
