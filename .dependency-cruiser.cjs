@@ -117,6 +117,9 @@ module.exports = {
     exclude: { path: "/dist/" },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
-    enhancedResolveOptions: { conditionNames: ["@cookie-agent/source", "import", "node", "default"], exportsFields: ["exports"] },
+    enhancedResolveOptions: {
+      conditionNames: ["@cookie-agent/source", "import", "node", "default"],
+      exportsFields: ["exports"],
+    },
   },
 };
