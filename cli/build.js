@@ -1,4 +1,8 @@
+import { readdirSync, rmSync } from "node:fs";
+import { basename, join } from "node:path";
 import { build } from "esbuild";
+
+const outdir = join(import.meta.dirname, "dist");
 
 /** Error texts of zod in fifty languages are a third of its code; only the English ones are ever shown. */
 const englishOnly = {
@@ -11,10 +15,11 @@ const englishOnly = {
   },
 };
 
-await build({
+const { metafile } = await build({
+  metafile: true,
   absWorkingDir: import.meta.dirname,
   entryPoints: ["src/main.ts", "src/commands.ts"],
-  outdir: "dist",
+  outdir,
   chunkNames: "chunk-[hash]",
   bundle: true,
   splitting: true,
@@ -36,3 +41,9 @@ await build({
   },
   logLevel: "warning",
 });
+
+// Everything in the folder is packed, so the chunks of an earlier build have to go.
+const written = new Set(Object.keys(metafile.outputs).map((each) => basename(each)));
+for (const name of readdirSync(outdir)) {
+  if (name.endsWith(".js") && !written.has(name)) rmSync(join(outdir, name));
+}

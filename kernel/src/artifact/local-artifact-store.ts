@@ -98,7 +98,6 @@ class LocalArtifactStore implements ArtifactStore {
     } else {
       await file.moveTo(target);
     }
-    this.#remember(target, artifact);
   }
 
   /** Whether `target` is there and, checked once per process, holds what its name says. */
@@ -107,7 +106,10 @@ class LocalArtifactStore implements ArtifactStore {
     const opened = await openRegular(target);
     if (opened === undefined) return false;
     try {
-      return (await digestFile(opened.fd)).sha256 === artifact.sha256;
+      const found = await digestFile(opened.fd);
+      if (found.sha256 !== artifact.sha256) return false;
+      this.#remember(target, found);
+      return true;
     } finally {
       await opened.close();
     }

@@ -5,11 +5,12 @@ import { promisify } from "node:util";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import { tryLockDescriptor } from "../support/file-lock.ts";
 import type { StoredArtifact } from "./artifact-store.ts";
-import { digestFile } from "./digest-file.ts";
 import { TextMeter } from "./text-meter.ts";
 
 /** One write never holds the thread for longer than this many bytes take. */
 const WRITE_BYTES = 64 * 1024;
+/** So many bytes may be on their way to the disk before they are pushed. */
+const SYNC_BYTES = 16 * 1024 * 1024;
 /** After so many bytes other work gets a turn. */
 const TURN_BYTES = 1024 * 1024;
 
@@ -28,6 +29,8 @@ export class TemporaryFile {
   readonly #meter = new TextMeter();
   #sealed: StoredArtifact | undefined;
   #open = true;
+  #syncing: Promise<void> | undefined;
+  #syncedBytes = 0;
 
   private constructor(directory: string, path: string, fd: number) {
     this.directory = directory;
@@ -74,6 +77,21 @@ export class TemporaryFile {
     }
     this.#hash.update(bytes);
     this.#meter.add(bytes);
+    this.#syncBehind();
+  }
+
+  /** A flood goes to the disk while it comes; its end would otherwise wait for all of it. */
+  #syncBehind(): void {
+    const { byteLength } = this.#meter;
+    if (this.#syncing !== undefined || byteLength - this.#syncedBytes < SYNC_BYTES) return;
+    this.#syncedBytes = byteLength;
+    // A failure shows again when the file is published.
+    this.#syncing = datasync(this.#fd)
+      .catch(() => undefined)
+      .finally(() => {
+        this.#syncing = undefined;
+        if (!this.#open) fs.closeSync(this.#fd);
+      });
   }
 
   seal(): StoredArtifact {
@@ -85,15 +103,18 @@ export class TemporaryFile {
     return this.#sealed;
   }
 
-  /** Makes the content durable, checks it as it stands in the file, and renames it to `target`. */
+  /**
+   * Makes the content durable and renames it to `target`. Only its length is compared: bytes read back now would come
+   * from memory, so whoever reads the artifact first checks its digest.
+   */
   async moveTo(target: string): Promise<void> {
-    const { sha256 } = this.seal();
+    const { byteLength } = this.seal();
     try {
-      const checking = digestFile(this.#fd);
-      const [synced] = await Promise.allSettled([datasync(this.#fd), checking]);
-      if (synced.status === "rejected") throw synced.reason;
-      const found = await checking;
-      if (found.sha256 !== sha256) throw new Error("the file does not hold what was written");
+      await this.#syncing;
+      await datasync(this.#fd);
+      if (fs.fstatSync(this.#fd).size !== byteLength) {
+        throw new Error("the file does not have the length of what was written");
+      }
       // A capture may have grown for longer than the collector's grace period.
       const now = new Date();
       fs.futimesSync(this.#fd, now, now);
@@ -126,7 +147,8 @@ export class TemporaryFile {
 
   #close(): void {
     this.#open = false;
-    fs.closeSync(this.#fd);
+    // A sync under way still has the descriptor; it closes it then.
+    if (this.#syncing === undefined) fs.closeSync(this.#fd);
   }
 }
 

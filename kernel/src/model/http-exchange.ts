@@ -1,4 +1,5 @@
 import { BodyReader } from "./body-reader.ts";
+import { DeltaMerger } from "./merge-deltas.ts";
 import type { ModelError } from "./model-error.ts";
 import { modelError } from "./model-error.ts";
 
@@ -99,6 +100,7 @@ export class HttpExchange {
   #watch(response: Response): Response {
     if (response.body === null) return response;
     const reader = new BodyReader(response.body);
+    const merger = new DeltaMerger();
     const { idleMs } = this.#options.timeouts;
     const body = new ReadableStream<Uint8Array>(
       {
@@ -111,7 +113,7 @@ export class HttpExchange {
             const bytes = await reader.take();
             if (bytes === undefined) return controller.close();
             this.#bytesReceived += bytes.byteLength;
-            controller.enqueue(bytes);
+            controller.enqueue(merger.merge(bytes));
           } finally {
             clearTimeout(timer);
           }
