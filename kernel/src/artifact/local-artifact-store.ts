@@ -103,6 +103,8 @@ class LocalArtifactStore implements ArtifactStore {
   /** Whether `target` is there and, checked once per process, holds what its name says. */
   async #holds(target: string, artifact: StoredArtifact): Promise<boolean> {
     if (this.#checked.has(target)) return true;
+    // Nearly every output is new, and asking here costs less than asking another thread.
+    if (!fs.existsSync(target)) return false;
     const opened = await openRegular(target);
     if (opened === undefined) return false;
     try {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import { tryLockDescriptor } from "../support/file-lock.ts";
+import { syncData } from "../support/sync-data.ts";
 import type { StoredArtifact } from "./artifact-store.ts";
 import { TextMeter } from "./text-meter.ts";
 
@@ -111,7 +112,7 @@ export class TemporaryFile {
     const { byteLength } = this.seal();
     try {
       await this.#syncing;
-      await datasync(this.#fd);
+      await (byteLength <= WRITE_BYTES ? syncData(this.#fd) : datasync(this.#fd));
       if (fs.fstatSync(this.#fd).size !== byteLength) {
         throw new Error("the file does not have the length of what was written");
       }

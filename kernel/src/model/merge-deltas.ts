@@ -24,7 +24,6 @@ const SHAPES: readonly { readonly start: RegExp; readonly rest: RegExp }[] = [
     rest: /(?=[,}])/y,
   },
 ];
-const LITERAL = /(?:[^"\\]|\\.)*"/y;
 /** Members that differ from one delta to the next and that nobody reads. */
 const COUNTERS = /"(?:created|sequence_number)": ?\d+|"obfuscation": ?"[^"\\]*"/g;
 
@@ -112,8 +111,8 @@ function readDelta(event: string): Delta | undefined {
   for (const { start, rest } of SHAPES) {
     const from = endOfMatch(start, event, 0);
     if (from < 0) continue;
-    const end = endOfMatch(LITERAL, event, from) - 1;
-    if (end < from || endOfMatch(rest, event, end + 1) < 0) continue;
+    const end = endOfLiteral(event, from);
+    if (end < 0 || endOfMatch(rest, event, end + 1) < 0) continue;
     return { before: event.slice(0, from), text: event.slice(from, end), behind: event.slice(end) };
   }
   return undefined;
@@ -131,4 +130,16 @@ function isSameBlock(one: Delta, other: Delta): boolean {
 function endOfMatch(pattern: RegExp, text: string, from: number): number {
   pattern.lastIndex = from;
   return pattern.test(text) ? pattern.lastIndex : -1;
+}
+
+/** The quote that ends the JSON text begun before `from`, or -1. */
+function endOfLiteral(event: string, from: number): number {
+  let quote = event.indexOf('"', from);
+  while (quote >= 0) {
+    let escapes = quote;
+    while (escapes > from && event[escapes - 1] === "\\") escapes -= 1;
+    if ((quote - escapes) % 2 === 0) return quote;
+    quote = event.indexOf('"', quote + 1);
+  }
+  return -1;
 }

@@ -1,6 +1,7 @@
 import { constants, fstatSync, type PathLike, writeSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { CookieError } from "@cookie-agent/sdk/protocol";
+import { syncData } from "../support/sync-data.ts";
 import type { LogFile, TreeLease } from "./session-store.ts";
 
 const READ_BYTES = 256 * 1024;
@@ -64,7 +65,7 @@ export class LocalLogFile implements LogFile {
 
   /** Rejects also when the file has been removed: what it takes would be gone with this process. */
   async sync(): Promise<void> {
-    await this.#handle.datasync();
+    await syncData(this.#handle.fd);
     if (fstatSync(this.#handle.fd).nlink === 0)
       throw new Error("its log was removed from the disk");
   }
