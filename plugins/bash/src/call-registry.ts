@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { KILL_GRACE_MS, type ProcessGroup, send, waitFor } from "./process-group.ts";
-import { markedProcesses } from "./process-scan.ts";
+import { abandonedProcesses, markedProcesses } from "./process-scan.ts";
 
 /** What commands of this plugin process are running and what they left running, so that nothing outlives the kernel. */
 export class CallRegistry {
-  readonly #instance = randomBytes(8).toString("hex");
+  /** Its process id tells a later process of this plugin whether anyone still answers for a command. */
+  readonly #instance = `${process.pid}.${randomBytes(8).toString("hex")}`;
   readonly #live = new Set<ProcessGroup>();
   #escaped = false;
 
@@ -33,6 +34,11 @@ export class CallRegistry {
     this.#signalEscaped("SIGTERM");
     await waitFor(() => this.#marked().length === 0, KILL_GRACE_MS);
     this.#signalEscaped("SIGKILL");
+  }
+
+  /** Ends what a process of this plugin left behind that was killed before it could do so itself. */
+  endAbandoned(): void {
+    for (const pid of abandonedProcesses()) send(pid, "SIGKILL");
   }
 
   /** The same for a process that exits at once: running groups only. */

@@ -3,6 +3,9 @@ import { type BashSettings, createBashTool } from "./bash.ts";
 import { CallRegistry } from "./call-registry.ts";
 import { PipePool } from "./pipe-pool.ts";
 
+/** The first calls come first. */
+const SWEEP_DELAY_MS = 500;
+
 let settings: BashSettings | undefined;
 const registry = new CallRegistry();
 
@@ -30,6 +33,7 @@ await serve(
       }
       settings = { shell, pipes: new PipePool(paths.scratch) };
       process.once("exit", () => registry.killNow());
+      setTimeout(() => registry.endAbandoned(), SWEEP_DELAY_MS).unref();
     },
     stop: async () => {
       await registry.close();

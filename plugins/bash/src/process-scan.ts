@@ -32,6 +32,31 @@ export function markedProcesses(marker: string, newerThan?: number): number[] {
   });
 }
 
+/** Processes marked by a process of this plugin that is no more. */
+export function abandonedProcesses(): number[] {
+  return allPids().filter((pid) => {
+    const owner = ownerIn(readProc(pid, "environ")?.toString("latin1") ?? "");
+    return owner !== undefined && !isAlive(owner);
+  });
+}
+
+/** The process id that a marker begins with. */
+function ownerIn(environment: string): number | undefined {
+  const marked = environment.split("\0").find((entry) => entry.startsWith(`${MARKER}=`));
+  const owner = Number.parseInt(marked?.slice(MARKER.length + 1) ?? "", 10);
+  return owner > 0 ? owner : undefined;
+}
+
+/** Also true for a process that we may not signal. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}
+
 function candidates(newerThan: number | undefined): number[] {
   const pids = allPids().filter((pid) => pid !== process.pid);
   if (newerThan === undefined || lastPid() < newerThan) return pids;

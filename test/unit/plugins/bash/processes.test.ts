@@ -128,6 +128,20 @@ describe("the kernel's exit", () => {
   );
 });
 
+test("a plugin process that is killed leaves its commands to the next one", async () => {
+  const killed = await startBash(bash.workspace);
+  const running = killed.call("bash", { command: "(setsid sleep 304 &); echo pid=$$; sleep 305" });
+  running.result.catch(() => undefined);
+  await running.printed("pid=");
+  process.kill(killed.pid, "SIGKILL");
+  const shell = pidIn(running.output("stdout"));
+  expect(isAlive(shell)).toBe(true);
+  const next = await startBash(bash.workspace);
+  await gone(shell);
+  await next.close();
+  await killed.close().catch(() => undefined);
+});
+
 test("[T-070] a shell that changed since the last call is noticed inside the call", async () => {
   const folder = await mkdtemp(join(tmpdir(), "cookie-shell-"));
   const shell = join(folder, "bash");
