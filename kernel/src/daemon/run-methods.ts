@@ -18,18 +18,18 @@ export function registerRunMethods(route: Route, { sessions }: ClientServices): 
     return { run_id: await actor.startRun({ clientRunId: client_run_id, selection, input }) };
   });
   route(RunSteer, async ({ run_id, input }) => {
-    await sessions.ofRun(run_id).steer(run_id, input);
+    await sessions.ofRun(run_id).inputs.steer(run_id, input);
     return { accepted: true };
   });
   route(RunRecallSteer, async ({ run_id }) => ({
-    recalled: await sessions.ofRun(run_id).recall(run_id),
+    recalled: await sessions.ofRun(run_id).inputs.recall(run_id),
   }));
   route(RunCancel, ({ run_id, reason }) => ({
     cancelled: sessions.cancelRun(run_id, reason ?? null),
   }));
   route(RunToolStdin, async ({ run_id, call_id, data, eof }) => {
     const bytes = decodeBase64(data ?? null);
-    await sessions.ofRun(run_id).feedStdin(run_id, call_id, bytes, eof);
+    await sessions.ofRun(run_id).inputs.feedStdin(run_id, call_id, bytes, eof);
     return { accepted: true };
   });
 }

@@ -12,7 +12,6 @@ import {
   type RunSelection,
   type SessionId,
   type SessionMeta,
-  type ToolCallId,
 } from "@cookie-agent/sdk/protocol";
 import type { EventLog } from "../event/event-log.ts";
 import type { ApprovalGate } from "../permission/approval-gate.ts";
@@ -27,6 +26,7 @@ import { withDeadline } from "../support/deadline.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { insertRule } from "./permission-overlay.ts";
+import { SessionInputs } from "./session-inputs.ts";
 import type { SessionLog } from "./session-log.ts";
 import { describeSession } from "./session-meta.ts";
 import type { SessionPresence } from "./session-presence.ts";
@@ -65,14 +65,14 @@ export type EventSubscription = Awaited<ReturnType<EventLog["subscribe"]>>;
 export class SessionActor {
   readonly sessionId: SessionId;
   readonly rootSessionId: SessionId;
+  /** What people say while a run runs; it does not wait for the mailbox. */
+  readonly inputs: SessionInputs;
   readonly #services: SessionServices;
   readonly #log: SessionLog;
   readonly #state: SessionState;
   readonly #presence: SessionPresence;
   readonly #gate: ApprovalGate;
   readonly #mailbox = new Mailbox();
-  /** Between steering and the run that takes it in: an input is promoted, recalled or void, never two of these. */
-  readonly #inputBoundary = new Mailbox();
   #running: RunningRun | null = null;
   #unrecorded: UnrecordedEnd | null = null;
 
@@ -84,6 +84,12 @@ export class SessionActor {
     this.#state = parts.state;
     this.#presence = parts.presence;
     this.#gate = parts.gate;
+    this.inputs = new SessionInputs({
+      log: parts.log,
+      state: parts.state,
+      plugins: parts.services.stages.plugins,
+      activeRun: () => this.#running?.run ?? null,
+    });
   }
 
   get writable(): boolean {
@@ -152,30 +158,6 @@ export class SessionActor {
     });
   }
 
-  /** Keeps what was said for the next safe boundary (S 5.8). */
-  steer(runId: RunId, input: string): Promise<void> {
-    return this.#inputBoundary.run(async () => {
-      this.#requireRun(runId);
-      await this.#log.append([{ payload: { type: "user_input_admitted", input }, runId }]);
-    });
-  }
-
-  /** Takes back the newest input that no turn has seen (S-147). */
-  recall(runId: RunId): Promise<string | null> {
-    return this.#inputBoundary.run(async () => {
-      this.#requireRun(runId);
-      const newest = this.#state.pendingInputs.at(-1);
-      if (newest === undefined) return null;
-      await this.#log.append([
-        {
-          payload: { type: "user_input_recalled", user_input_seq: newest.seq, input: newest.text },
-          runId,
-        },
-      ]);
-      return newest.text;
-    });
-  }
-
   /** Asks the run to stop; idempotent. True while the run had not ended by itself (S-148). */
   cancel(runId: RunId, reason: string | null): boolean {
     const running = this.#running;
@@ -183,33 +165,6 @@ export class SessionActor {
     const why: CancelReason = { reason };
     running.controller.abort(why);
     return true;
-  }
-
-  /** Feeds the standard input of a running call; `stdin_unavailable` when it has none (S-149). */
-  async feedStdin(
-    runId: RunId,
-    toolCallId: ToolCallId,
-    data: Uint8Array | null,
-    eof: boolean,
-  ): Promise<void> {
-    const { toolSet } = this.#requireRun(runId);
-    const call = this.#state.openCalls.get(toolCallId);
-    const plugin = call === undefined ? undefined : toolSet.pluginOf(call.tool);
-    const { plugins } = this.#services.stages;
-    if (plugin === undefined || !(await plugins.stdin(plugin, toolCallId, data, eof))) {
-      throw new CookieError("stdin_unavailable", "the call takes no input, or its input has ended");
-    }
-    const payload = {
-      type: "tool_stdin_submitted" as const,
-      tool_call_id: toolCallId,
-      byte_count: data?.byteLength ?? 0,
-    };
-    try {
-      if (this.#state.openCalls.has(toolCallId)) await this.#log.append([{ payload, runId }]);
-    } catch (error) {
-      // The input may have ended the call; then its terminal event came first and this one has no place.
-      if (this.#state.openCalls.has(toolCallId)) throw error;
-    }
   }
 
   setMode(mode: PermissionMode): void {
@@ -262,7 +217,7 @@ export class SessionActor {
       this.#presence.detach();
       if (this.#presence.attended) return;
       this.#gate.attachmentChanged(false);
-      this.#endInputs();
+      this.inputs.endStdin();
     };
   }
 
@@ -294,16 +249,6 @@ export class SessionActor {
     await ended;
   }
 
-  /** Nobody is left who could type: calls that read their input see its end (S-256). */
-  #endInputs(): void {
-    const toolSet = this.#running?.run.toolSet;
-    for (const [toolCallId, { tool }] of this.#state.openCalls) {
-      const plugin = toolSet?.pluginOf(tool);
-      if (plugin === undefined) continue;
-      this.#services.stages.plugins.stdin(plugin, toolCallId, null, true).catch(() => undefined);
-    }
-  }
-
   #launch(run: AdmittedRun): void {
     const controller = new AbortController();
     const services = this.#services;
@@ -327,7 +272,7 @@ export class SessionActor {
       context,
       {
         stdinAttended: () => this.#presence.attended,
-        atInputBoundary: (act) => this.#inputBoundary.run(act),
+        atInputBoundary: (act) => this.inputs.atBoundary(act),
         title: {
           maxChars: services.facts.config.sessionTitle.maxChars,
           enabled: titleEnabled(services.facts.config.sessionTitle),
@@ -392,14 +337,6 @@ export class SessionActor {
     if (!this.writable) {
       throw new CookieError("session_foreign", "session is owned by another cookie process");
     }
-  }
-
-  #requireRun(runId: RunId): AdmittedRun {
-    // The run's terminal event counts before its work has wound up.
-    if (this.#running?.run.runId !== runId || this.#state.activeRun?.runId !== runId) {
-      throw new CookieError("run_missing", `run ${runId} is not active in this session`);
-    }
-    return this.#running.run;
   }
 }
 

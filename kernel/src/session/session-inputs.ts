@@ -1,0 +1,100 @@
+import { CookieError, type RunId, type ToolCallId } from "@cookie-agent/sdk/protocol";
+import type { AdmittedRun } from "../run/admit-run.ts";
+import { Mailbox } from "../support/mailbox.ts";
+import type { ToolPlugins } from "../tool/call-context.ts";
+import type { SessionLog } from "./session-log.ts";
+import type { SessionState } from "./session-state.ts";
+
+/** What people say into a run while it runs: steering for the model, keystrokes for its commands. */
+export class SessionInputs {
+  readonly #log: SessionLog;
+  readonly #state: SessionState;
+  readonly #plugins: Pick<ToolPlugins, "stdin">;
+  readonly #activeRun: () => AdmittedRun | null;
+  /** Between steering and the run that takes it in: an input is promoted, recalled or void, never two of these. */
+  readonly #boundary = new Mailbox();
+
+  constructor(parts: {
+    log: SessionLog;
+    state: SessionState;
+    plugins: Pick<ToolPlugins, "stdin">;
+    activeRun: () => AdmittedRun | null;
+  }) {
+    this.#log = parts.log;
+    this.#state = parts.state;
+    this.#plugins = parts.plugins;
+    this.#activeRun = parts.activeRun;
+  }
+
+  /** Runs `act` while no input can arrive or be taken back. */
+  atBoundary<T>(act: () => Promise<T>): Promise<T> {
+    return this.#boundary.run(act);
+  }
+
+  /** Keeps what was said for the next safe boundary (S 5.8). */
+  steer(runId: RunId, input: string): Promise<void> {
+    return this.#boundary.run(async () => {
+      this.#requireRun(runId);
+      await this.#log.append([{ payload: { type: "user_input_admitted", input }, runId }]);
+    });
+  }
+
+  /** Takes back the newest input that no turn has seen (S-147). */
+  recall(runId: RunId): Promise<string | null> {
+    return this.#boundary.run(async () => {
+      this.#requireRun(runId);
+      const newest = this.#state.pendingInputs.at(-1);
+      if (newest === undefined) return null;
+      const { seq, text } = newest;
+      await this.#log.append([
+        { payload: { type: "user_input_recalled", user_input_seq: seq, input: text }, runId },
+      ]);
+      return text;
+    });
+  }
+
+  /** Feeds the standard input of a running call; `stdin_unavailable` when it has none (S-149). */
+  async feedStdin(
+    runId: RunId,
+    toolCallId: ToolCallId,
+    data: Uint8Array | null,
+    eof: boolean,
+  ): Promise<void> {
+    const { toolSet } = this.#requireRun(runId);
+    const call = this.#state.openCalls.get(toolCallId);
+    const plugin = call === undefined ? undefined : toolSet.pluginOf(call.tool);
+    if (plugin === undefined || !(await this.#plugins.stdin(plugin, toolCallId, data, eof))) {
+      throw new CookieError("stdin_unavailable", "the call takes no input, or its input has ended");
+    }
+    const payload = {
+      type: "tool_stdin_submitted" as const,
+      tool_call_id: toolCallId,
+      byte_count: data?.byteLength ?? 0,
+    };
+    try {
+      if (this.#state.openCalls.has(toolCallId)) await this.#log.append([{ payload, runId }]);
+    } catch (error) {
+      // The input may have ended the call; then its terminal event came first and this one has no place.
+      if (this.#state.openCalls.has(toolCallId)) throw error;
+    }
+  }
+
+  /** Nobody is left who could type: calls that read their input see its end (S-256). */
+  endStdin(): void {
+    const toolSet = this.#activeRun()?.toolSet;
+    for (const [toolCallId, { tool }] of this.#state.openCalls) {
+      const plugin = toolSet?.pluginOf(tool);
+      if (plugin === undefined) continue;
+      this.#plugins.stdin(plugin, toolCallId, null, true).catch(() => undefined);
+    }
+  }
+
+  #requireRun(runId: RunId): AdmittedRun {
+    const run = this.#activeRun();
+    // The run's terminal event counts before its work has wound up.
+    if (run?.runId !== runId || this.#state.activeRun?.runId !== runId) {
+      throw new CookieError("run_missing", `run ${runId} is not active in this session`);
+    }
+    return run;
+  }
+}
