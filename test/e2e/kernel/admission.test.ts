@@ -223,7 +223,7 @@ describe("the selection of a later run", () => {
     expect(resumed.selection).toEqual(select("other", "second"));
   });
 
-  test("[S-128] falls back to the default agent and its model when the agent is gone", async () => {
+  test("[S-128] [C-088] falls back to the default agent and its model when the agent is gone", async () => {
     const first = await openTestKernel({
       config: SECOND_MODEL,
       agents: {
@@ -240,7 +240,7 @@ describe("the selection of a later run", () => {
     expect(resumed.selection).toEqual(select("primary", "second"));
   });
 
-  test("[S-128] falls back to the agent's own model when the used one is gone", async () => {
+  test("[S-128] [C-088] falls back to the agent's own model when the used one is gone", async () => {
     const first = await openTestKernel({ config: SECOND_MODEL, answers: [{ text: "ok" }] });
     const { sessionId } = await first.run("Hi", { selection: select("primary", "second") });
     await first.close();

@@ -55,7 +55,7 @@ test("records add up, in total and by model", () => {
   expect(by_model["custom.a/m"]).toMatchObject({ request_count: 1, cache_hit_rate: 0.5 });
 });
 
-test("[S-235] one unpriced record leaves its sums without a cost", () => {
+test("[S-235] [C-054] one unpriced record leaves its sums without a cost", () => {
   const rollup = new UsageRollup();
   rollup.add(record({ input_tokens: 1 }, "1000"));
   rollup.add(record({ input_tokens: 1 }, null, "custom.b/m"));

@@ -49,7 +49,7 @@ describe("one response", () => {
   });
 });
 
-describe("unpriced", () => {
+describe("[C-054] unpriced", () => {
   const apart = { ...BASE, cacheReadPerMillionUsd: "0.3" };
   test.for<[string, PriceRates, Partial<Usage>]>([
     ["no inclusive input", BASE, { input_tokens: null }],

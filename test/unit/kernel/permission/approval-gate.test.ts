@@ -321,7 +321,7 @@ describe("cancellation", () => {
 });
 
 describe("expiry", () => {
-  test("[S-171] an unattended approval expires and fails as denied", async () => {
+  test("[S-171] [C-040] an unattended approval expires and fails as denied", async () => {
     const session = new GateSession({ attended: false, approvalTimeoutMs: 1 });
     expect(await session.gate.decide(askFor(), NEVER)).toEqual({
       granted: false,
@@ -337,7 +337,7 @@ describe("expiry", () => {
     expect(session.gate.list()).toMatchObject([{ status: "expired" }]);
   });
 
-  test("[S-171] [S-270] it waits while a client is attached and its time starts at the last detach", async () => {
+  test("[S-171] [S-270] [C-040] it waits while a client is attached and its time starts at the last detach", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
     try {
       const session = new GateSession({ attended: false, approvalTimeoutMs: 1000 });

@@ -148,7 +148,7 @@ describe("dispatch of one turn", () => {
     ]);
   });
 
-  test("[T-008] [E-074] a declaration that changed since publication is operation_changed", async () => {
+  test("[T-008] [E-074] [C-064] a declaration that changed since publication is operation_changed", async () => {
     const room = openRoom([ECHO]);
     room.plugins.facts = [pluginFacts("builtin.test", [{ ...ECHO, description: "another tool" }])];
     const [outcome] = await room.dispatch([["echo", {}]]);

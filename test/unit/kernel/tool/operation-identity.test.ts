@@ -62,7 +62,7 @@ describe("operation identity", () => {
     ["an action", { resources: [{ ...RESOURCE, action: "read" as const }] }],
     ["the plugin", { plugin: "two" }],
     ["the declaration", { description: "changed" }],
-  ] as const)("[E-075] [E-085] another fingerprint comes with %s", ([, change]) => {
+  ] as const)("[E-075] [E-085] [C-067] another fingerprint comes with %s", ([, change]) => {
     expect(identify(change).fingerprint).not.toBe(identify().fingerprint);
   });
 

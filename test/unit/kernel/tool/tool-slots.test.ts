@@ -49,7 +49,7 @@ describe("who serves a tool name", () => {
     ]);
   });
 
-  test("[T-004] [S-002] [E-072] a binding swaps the implementation and grants no tier", () => {
+  test("[T-004] [S-002] [E-072] [C-067] a binding swaps the implementation and grants no tier", () => {
     const swap = { ...READ, description: "another read" };
     const [entry] = buildSlotTable({
       plugins: [FIRST_PARTY, thirdParty("fastread", swap)],
