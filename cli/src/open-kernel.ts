@@ -6,6 +6,7 @@ import { CookieClient } from "@cookie-agent/sdk/client";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import { firstPartyDirectories, pluginHostEntry } from "./first-party.ts";
 import { packageInfo } from "./package-info.ts";
+import { keepYoungGenerationSmall } from "./young-generation.ts";
 
 export interface LocalKernelOptions {
   readonly headless: boolean;
@@ -24,6 +25,7 @@ export interface LocalKernel {
 
 /** A kernel in this process and a client on it: the same protocol that a daemon speaks, without a socket. */
 export async function openLocalKernel(options: LocalKernelOptions): Promise<LocalKernel> {
+  keepYoungGenerationSmall();
   const { openKernel } = await import("@cookie-agent/kernel");
   const kernel = await openKernel({
     cwd: workingDirectory(),

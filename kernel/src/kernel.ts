@@ -17,7 +17,6 @@ import { SessionRegistry } from "./session/session-registry.ts";
 import { openLocalSessionStore } from "./store/local-session-store.ts";
 import { KeyMutex } from "./support/key-mutex.ts";
 import { type Logger, silentLogger } from "./support/logger.ts";
-import { keepYoungGenerationSmall } from "./support/young-generation.ts";
 import { ArgumentChecker } from "./tool/check-arguments.ts";
 import { OutputHub } from "./tool/output-hub.ts";
 import { tellOwnership } from "./tool/plugin-ownership.ts";
@@ -58,7 +57,6 @@ const SWEEP_DELAY_MS = 5000;
 
 /** Builds the rooms bottom-up and hands out the clients' door; starts no plugin process by itself. */
 export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
-  keepYoungGenerationSmall();
   const logger = options.logger ?? silentLogger;
   const workspaceRoot = await canonicalDirectory(options.cwd);
   const firstParty = await loadFirstParty(options.firstPartyDirectories);

@@ -9,6 +9,16 @@ export interface LineWriterOptions {
   readonly maxFrameBytes?: number;
 }
 
+/** Shorter frames go to the stream as strings; it would take much longer than we do to encode a long one. */
+const DIRECT_LENGTH = 4096;
+
+function encodeLine(text: string, byteLength: number): Buffer {
+  const line = Buffer.allocUnsafeSlow(byteLength + 1);
+  line.write(text, "utf8");
+  line[byteLength] = 0x0a;
+  return line;
+}
+
 /**
  * Writes one JSON object per line (E-001). `write` resolves when the stream accepted the bytes or drained (E-011);
  * a frame over the cap rejects with `resource_limit`, and a response over it is replaced by that error (E-002).
@@ -45,11 +55,14 @@ export class LineWriter extends AbstractMessageWriter {
     if (!this.#closed) this.#output.end();
   }
 
-  #encode(message: Message): string {
+  #encode(message: Message): string | Buffer {
     let error: CookieError;
     try {
       const text = JSON.stringify(message);
-      if (this.#fits(text)) return `${text}\n`;
+      // No UTF-16 unit takes more than three bytes, so a short frame needs no count.
+      if (text.length < DIRECT_LENGTH && text.length * 3 <= this.#maxFrameBytes) return `${text}\n`;
+      const byteLength = Buffer.byteLength(text);
+      if (byteLength <= this.#maxFrameBytes) return encodeLine(text, byteLength);
       error = new CookieError(
         "resource_limit",
         `a frame may hold ${this.#maxFrameBytes} bytes; send less at once or store the text as an artifact`,
@@ -60,11 +73,6 @@ export class LineWriter extends AbstractMessageWriter {
     }
     if (!Messages.isResponse(message)) throw error;
     return `${JSON.stringify({ jsonrpc: "2.0", id: message.id, error: toWireError(error) })}\n`;
-  }
-
-  #fits(text: string): boolean {
-    // No UTF-16 unit takes more than three bytes, so most frames need no count.
-    return text.length * 3 <= this.#maxFrameBytes || Buffer.byteLength(text) <= this.#maxFrameBytes;
   }
 
   readonly #onDrain = (): void => {
