@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
 
@@ -10,6 +10,47 @@ const englishOnly = {
   setup(bundle) {
     bundle.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({
       contents: "export {};",
+      loader: "js",
+    }));
+  },
+};
+
+/** The provider packages bring all of the old zod for the names of its schemas, and hand over none of those. */
+const withoutOldZod = {
+  name: "without-old-zod",
+  setup(bundle) {
+    bundle.onLoad({ filter: /[\\/]zod[\\/]v3[\\/]index\.js$/ }, () => ({
+      contents: "export const ZodFirstPartyTypeKind = {};",
+      loader: "js",
+    }));
+  },
+};
+
+/** A namespace that is imported as one value keeps all of its members in the bundle. */
+const shakenZod = {
+  name: "shaken-zod",
+  setup(bundle) {
+    bundle.onLoad({ filter: /[\\/]@ai-sdk[\\/][\w-]+[\\/]dist[\\/]index\.mjs$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replaceAll(
+        /import \{ z(?: as (\w+))? \} from "zod\/v4";/g,
+        (_, name = "z") => `import * as ${name} from "zod/v4";`,
+      ),
+      loader: "js",
+    }));
+  },
+};
+
+/** Reading arguments loads everything that draws help pages; now only a help page does. */
+const helpOnDemand = {
+  name: "help-on-demand",
+  setup(bundle) {
+    const filter =
+      /[\\/]@oclif[\\/]core[\\/]lib[\\/](?:flags|errors[\\/]handle|parser[\\/]index)\.js$/;
+    bundle.onLoad({ filter }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replace(
+        /(?:const|var) (\w+) = require\(("\.{1,2}\/help(?:\/index)?")\);/,
+        "const $1 = new Proxy({}, { get: (_, name) => require($2)[name] });",
+      ),
       loader: "js",
     }));
   },
@@ -35,7 +76,7 @@ const { metafile } = await build({
     "typescript",
     "ts-node",
   ],
-  plugins: [englishOnly],
+  plugins: [englishOnly, withoutOldZod, shakenZod, helpOnDemand],
   banner: {
     js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);",
   },

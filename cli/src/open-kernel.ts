@@ -9,7 +9,6 @@ import { packageInfo } from "./package-info.ts";
 import { keepYoungGenerationSmall } from "./young-generation.ts";
 
 export interface LocalKernelOptions {
-  readonly headless: boolean;
   readonly trustWorkspace?: boolean;
   /** Absolute. */
   readonly dataDir?: string;
@@ -23,8 +22,11 @@ export interface LocalKernel {
   close(): Promise<void>;
 }
 
-/** A kernel in this process and a client on it: the same protocol that a daemon speaks, without a socket. */
-export async function openLocalKernel(options: LocalKernelOptions): Promise<LocalKernel> {
+/**
+ * A kernel in this process and a client on it: the same protocol that a daemon speaks, without a socket. No command
+ * has anybody who could answer an approval.
+ */
+export async function openLocalKernel(options: LocalKernelOptions = {}): Promise<LocalKernel> {
   keepYoungGenerationSmall();
   const { openKernel } = await import("@cookie-agent/kernel");
   const kernel = await openKernel({
@@ -35,7 +37,7 @@ export async function openLocalKernel(options: LocalKernelOptions): Promise<Loca
     firstPartyDirectories: firstPartyDirectories(),
     hostEntry: pluginHostEntry(),
     trust: options.trustWorkspace ? "this_process" : "stored",
-    headless: options.headless,
+    headless: true,
     engineVersion: packageInfo().version,
     ...(options.logger === undefined ? {} : { logger: options.logger }),
   });

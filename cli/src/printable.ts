@@ -1,14 +1,15 @@
-/** Controls, and the marks that reorder or break lines on a screen. */
-const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu;
+/** Controls, and what no screen shows or what reorders a line; the joiners and selectors of an emoji stay. */
+const UNPRINTABLE =
+  /(?!(?<=\p{Extended_Pictographic}|\p{Emoji_Modifier}|\uFE0F)\u200D\p{Extended_Pictographic})(?!(?<=\p{Emoji})(?:\uFE0E|\uFE0F))[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
 
 /** One line that is safe on a terminal, whatever a model, a file or a log wrote into it. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, " ");
 }
 
-/** Several lines that are safe on a terminal: newline and tab survive, every other control goes. */
+/** Several lines that are safe on a terminal: newline and tab survive, other controls and what reorders text go. */
 export function printableLines(text: string): string {
-  return text.replace(/(?![\n\t])\p{Cc}/gu, "");
+  return text.replace(/(?![\n\t])[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu, "");
 }
 
 /** One JSON document without a control character, so that a terminal shows it as it is. */

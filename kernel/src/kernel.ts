@@ -2,6 +2,7 @@ import { realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { CookieError, type Revisions } from "@cookie-agent/sdk/protocol";
 import { createMemoryPair, type Transport } from "@cookie-agent/sdk/rpc";
+import { publicArtifactUri } from "./artifact/artifact-uri.ts";
 import { createLocalArtifactStore } from "./artifact/local-artifact-store.ts";
 import { readArtifactPage } from "./artifact/read-artifact.ts";
 import type { AgentDocument } from "./config/agent-document.ts";
@@ -55,7 +56,10 @@ export interface Kernel {
 /** What crashed writers left behind is looked for once the start is over. */
 const SWEEP_DELAY_MS = 5000;
 
-/** Builds the rooms bottom-up and hands out the clients' door; starts no plugin process by itself. */
+/**
+ * Builds the rooms bottom-up and hands out the clients' door. Starts no process but those of plugins that ask to run
+ * from the beginning (E-050), and waits for none of them.
+ */
 export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
   const logger = options.logger ?? silentLogger;
   const workspaceRoot = await canonicalDirectory(options.cwd);
@@ -85,13 +89,14 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     env: options.env,
     secretEnvNames: loaded.secretEnvNames,
     logger,
+    workspaceStillTrusted: () => loaded.workspace.stillMatches(),
     kernelConfig: (section) => (section === "tool_output" ? { ...config.toolOutput } : null),
     services: {
       readArtifact: (context, params) => readArtifactPage(artifacts, context.rootSessionId, params),
       writeArtifact: async (context, bytes) => {
         const stored = await artifacts.put(context.rootSessionId, bytes);
         return {
-          uri: `artifact://${stored.sha256}`,
+          uri: publicArtifactUri(stored.sha256),
           sha256: stored.sha256,
           bytes: stored.byteLength,
         };

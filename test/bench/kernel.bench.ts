@@ -69,6 +69,7 @@ test("[E-170] G: a warm call to a plugin costs the kernel at most a millisecond"
     secretEnvNames: new Set(),
     logger: { log: () => undefined },
     kernelConfig: () => null,
+    workspaceStillTrusted: () => Promise.resolve(true),
     services: {
       readArtifact: () => Promise.reject(new Error("not served")),
       writeArtifact: () => Promise.reject(new Error("not served")),

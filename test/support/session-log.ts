@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { EventPayload } from "@cookie-agent/sdk/protocol";
+import { EVENT_PAYLOADS, type EventPayload } from "@cookie-agent/sdk/protocol";
 import type { TempProject } from "./temp-project.ts";
 
 export interface LoggedEvent {
@@ -30,12 +30,17 @@ export async function readOnlyLog(project: Pick<TempProject, "stateDir">): Promi
   return readLog(logs[0]);
 }
 
+/** Payloads come as readers take them: what a line leaves out is null. */
 export async function readLog(file: string): Promise<LoggedEvent[]> {
   const text = await readFile(file, "utf8");
   return text
     .split("\n")
     .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as LoggedEvent);
+    .map((line) => JSON.parse(line) as LoggedEvent)
+    .map((event) => ({
+      ...event,
+      payload: EVENT_PAYLOADS[event.payload.type].parse(event.payload) as EventPayload,
+    }));
 }
 
 /** The payloads of one type, in order. */

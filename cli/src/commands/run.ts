@@ -92,7 +92,6 @@ Exit codes: 0 completed, 1 failed, 2 wrong command line, 3 stopped by a permissi
     try {
       const local = await setUp(
         openLocalKernel({
-          headless: true,
           trustWorkspace: flags["trust-workspace"],
           ...dataDirOption(flags["data-dir"]),
           ...(flags.verbose ? { logger: report.logger } : {}),

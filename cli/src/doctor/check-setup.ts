@@ -28,7 +28,7 @@ export function checkConfiguration(report: SetupReport): Check[] {
 export async function checkRuntime(): Promise<Check[]> {
   let local: LocalKernel;
   try {
-    local = await openLocalKernel({ headless: true });
+    local = await openLocalKernel();
   } catch (error) {
     return [failed("kernel", describeError(error).message, "correct what the message names")];
   }

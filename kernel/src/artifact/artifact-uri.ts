@@ -28,10 +28,11 @@ export function parseArtifactUri(uri: string): ArtifactAddress {
 
 /** The form that models and people use. */
 export function publicArtifactUri(digest: Digest, stream: string | null = null): string {
-  return stream === null ? `artifact://${digest}` : `artifact://${digest}/${stream}`;
+  const uri = `${ARTIFACT_SCHEME}${digest}`;
+  return stream === null ? uri : `${uri}/${stream}`;
 }
 
 /** The form that stands in stored references only. */
 export function storedArtifactReference(digest: Digest): string {
-  return `artifact://sha256/${digest}`;
+  return `${ARTIFACT_SCHEME}sha256/${digest}`;
 }

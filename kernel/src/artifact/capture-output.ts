@@ -6,6 +6,7 @@ import {
   type SessionId,
 } from "@cookie-agent/sdk/protocol";
 import { sha256Hex } from "../support/digest.ts";
+import { hasCode } from "../support/has-code.ts";
 import { cutUtf8 } from "../support/safe-text.ts";
 import { encodeManifest } from "./artifact-manifest.ts";
 import type { ArtifactStore, CaptureFile, StoredArtifact } from "./artifact-store.ts";
@@ -17,8 +18,6 @@ import {
   previewBytesPerStream,
   renderOutput,
 } from "./render-output.ts";
-
-const FULL_CODES: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 /** `[tool_output]`: what of a stream is shown, and how much of a call is kept. */
 export interface OutputLimits {
@@ -213,7 +212,7 @@ function undeclaredStream(stream: string | null): CookieError {
 }
 
 function isDiskFull({ cause }: CookieError): boolean {
-  return cause instanceof Error && "code" in cause && FULL_CODES.has(String(cause.code));
+  return hasCode(cause, "ENOSPC", "EDQUOT");
 }
 
 function diskFull({ cause }: CookieError): CookieError {

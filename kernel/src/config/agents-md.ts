@@ -1,6 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { type BoundedRead, hasCode, readBoundedFile } from "./read-bounded-file.ts";
+import { hasCode } from "../support/has-code.ts";
+import { type BoundedRead, readBoundedFile } from "./read-bounded-file.ts";
 
 /** One `AGENTS.md`, in the shape of the event that records it. */
 export interface ContextDocument {
@@ -77,7 +78,7 @@ async function targetInWorkspace(path: string, workspaceRoot: string): Promise<s
   try {
     target = await realpath(path);
   } catch (error) {
-    if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) return path;
+    if (hasCode(error, "ENOENT", "ENOTDIR")) return path;
     throw error;
   }
   const root = await realpath(workspaceRoot);

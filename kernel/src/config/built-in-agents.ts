@@ -44,6 +44,9 @@ const EXPLORE_PROMPT = `You search a project and report what is there. You canno
 Your last message is your report, and its reader has not seen what you saw. Begin with the answer. Give paths with line numbers for every claim, quote only decisive lines, and say which parts you could not confirm or find.
 `;
 
+/** Its id is reserved: no document may have it (C-090). */
+export const DEFAULT_AGENT_ID = "default";
+
 export interface DefaultAgentOptions {
   readonly models: readonly AgentModel[];
   /** Eligible subagent ids. */
@@ -54,7 +57,7 @@ export interface DefaultAgentOptions {
 export function makeDefaultAgent({ models, delegateTargets }: DefaultAgentOptions): AgentDocument {
   const targets = [...delegateTargets].sort(compareUtf8);
   return builtIn({
-    id: "default",
+    id: DEFAULT_AGENT_ID,
     description: "General coding assistant",
     mode: "primary",
     models,

@@ -87,9 +87,9 @@ export interface MessagingConfig {
 }
 
 export interface ModelRetryConfig {
-  /** Negative: unlimited. */
+  /** 0: none, negative: unlimited. */
   readonly standardRetries: number;
-  /** Negative: unlimited. */
+  /** 0: none, negative: unlimited. */
   readonly overloadRetries: number;
   readonly backoffCeilingMs: number;
 }

@@ -1,5 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { hasCode } from "../support/has-code.ts";
 import type { AgentDocument } from "./agent-document.ts";
 import { EXPLORE_AGENT } from "./built-in-agents.ts";
 import { compareUtf8 } from "./compare-utf8.ts";
@@ -11,7 +12,6 @@ import {
   type ParsedAgent,
   parseAgentDocument,
 } from "./parse-agent-document.ts";
-import { hasCode } from "./read-bounded-file.ts";
 import { readConfigFile } from "./read-config-file.ts";
 import type { WorkspaceContent } from "./workspace-digest.ts";
 

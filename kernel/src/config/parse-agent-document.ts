@@ -5,7 +5,7 @@ import {
   type AgentModel,
   PARENT_MODEL,
 } from "./agent-document.ts";
-import { fingerprintAgent } from "./built-in-agents.ts";
+import { DEFAULT_AGENT_ID, fingerprintAgent } from "./built-in-agents.ts";
 import { ConfigError, type ConfigErrorCode, type ConfigLayer } from "./config-error.ts";
 import { decodePermissions } from "./decode-permissions.ts";
 import { DecodeProblem } from "./decode-problem.ts";
@@ -160,8 +160,8 @@ function openFrontmatter(root: unknown): TableReader {
 }
 
 function checkReserved(id: string, mode: AgentMode, reader: TableReader): void {
-  if (id === "default") {
-    throw reader.fail("agent_reserved", [], "the id default is reserved", "rename the file");
+  if (id === DEFAULT_AGENT_ID) {
+    throw reader.fail("agent_reserved", [], `the id ${id} is reserved`, "rename the file");
   }
   if (INTERNAL_LIMITS.has(id) && mode !== "internal") {
     throw reader.fail("agent_reserved", "mode", `agent ${id} must have the mode internal`);

@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
+import { hasCode } from "../support/has-code.ts";
 
 export type BoundedRead =
   | { readonly kind: "missing" }
@@ -22,10 +23,8 @@ export async function readBoundedFile(
   try {
     file = await open(path, flags);
   } catch (error) {
-    if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) return { kind: "missing" };
-    if (["ELOOP", "EISDIR", "ENXIO"].some((code) => hasCode(error, code))) {
-      return { kind: "not_regular" };
-    }
+    if (hasCode(error, "ENOENT", "ENOTDIR")) return { kind: "missing" };
+    if (hasCode(error, "ELOOP", "EISDIR", "ENXIO")) return { kind: "not_regular" };
     throw error;
   }
   try {
@@ -46,8 +45,4 @@ export async function readBoundedFile(
   } finally {
     await file.close();
   }
-}
-
-export function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

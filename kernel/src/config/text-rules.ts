@@ -32,7 +32,7 @@ export function plainText(min: number, max: number): TextRule {
 }
 
 /** As `plainText`, with at least one character that is no space. */
-export function visibleText(min: number, max: number): TextRule {
+function visibleText(min: number, max: number): TextRule {
   const plain = plainText(min, max);
   return (text) => plain(text) ?? (text.trim() === "" ? "must not be blank" : undefined);
 }

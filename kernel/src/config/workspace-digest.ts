@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Digest } from "@cookie-agent/sdk/protocol";
+import { hasCode } from "../support/has-code.ts";
 import { compareUtf8 } from "./compare-utf8.ts";
-import { hasCode, readBoundedFile } from "./read-bounded-file.ts";
+import { readBoundedFile } from "./read-bounded-file.ts";
 
 const DOMAIN = "cookie-agent:workspace:1\0";
 const MAX_ENTRIES = 10_000;
@@ -49,7 +50,7 @@ export async function digestWorkspace(layerDirectory: string): Promise<Workspace
     return { trustable: true, digest: hash.digest("hex"), content };
   } catch (error) {
     if (error instanceof Untrustable) return { trustable: false, reason: error.message };
-    if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR") || hasCode(error, "EACCES")) {
+    if (hasCode(error, "ENOENT", "ENOTDIR", "EACCES")) {
       return { trustable: false, reason: "it changed while it was read or cannot be read" };
     }
     throw error;

@@ -1,8 +1,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Digest } from "@cookie-agent/sdk/protocol";
+import { hasCode } from "../support/has-code.ts";
 import { ConfigError } from "./config-error.ts";
-import { hasCode } from "./read-bounded-file.ts";
 import { readTrust } from "./trust-store.ts";
 import { digestWorkspace, type WorkspaceContent } from "./workspace-digest.ts";
 
@@ -145,7 +145,7 @@ async function isOwnLayer(layerDirectory: string, root: string): Promise<boolean
     const user = await stat(root).catch(() => undefined);
     return user === undefined || user.dev !== facts.dev || user.ino !== facts.ino;
   } catch (error) {
-    if (hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR")) return false;
+    if (hasCode(error, "ENOENT", "ENOTDIR")) return false;
     if (error instanceof ConfigError) throw error;
     const problem = "cannot be looked at";
     throw new ConfigError({ code: "io", layer: "workspace", path: layerDirectory, problem });

@@ -6,6 +6,7 @@ import {
   RunSteer,
   RunToolStdin,
 } from "@cookie-agent/sdk/protocol";
+import { decodeBase64 } from "../support/decode-base64.ts";
 import type { ClientServices } from "./client-services.ts";
 import type { Route } from "./route.ts";
 
@@ -28,18 +29,15 @@ export function registerRunMethods(route: Route, { sessions }: ClientServices): 
     cancelled: sessions.cancelRun(run_id, reason ?? null),
   }));
   route(RunToolStdin, async ({ run_id, call_id, data, eof }) => {
-    const bytes = decodeBase64(data ?? null);
+    const bytes = data === null || data === undefined ? null : stdinBytes(data);
     await sessions.ofRun(run_id).inputs.feedStdin(run_id, call_id, bytes, eof);
     return { accepted: true };
   });
 }
 
-function decodeBase64(data: string | null): Uint8Array | null {
-  if (data === null) return null;
-  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(data)) {
-    throw new CookieError("invalid_params", "data: expected base64");
-  }
-  const bytes = Buffer.from(data, "base64");
+function stdinBytes(data: string): Uint8Array {
+  const bytes = decodeBase64(data);
+  if (bytes === undefined) throw new CookieError("invalid_params", "data: expected base64");
   if (bytes.byteLength > MAX_STDIN_BYTES) {
     throw new CookieError("invalid_params", `data: at most ${MAX_STDIN_BYTES} bytes per write`);
   }

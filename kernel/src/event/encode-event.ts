@@ -6,6 +6,7 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import type * as z from "zod";
 import type { EventDraft } from "./event-draft.ts";
+import { omitNulls } from "./omit-nulls.ts";
 import { describeIssues } from "./parse-record.ts";
 import { MAX_RECORD_BYTES } from "./split-records.ts";
 
@@ -22,7 +23,7 @@ export function validateDraft({ payload, runId }: EventDraft): EventDraft {
 
 /** One physical line, newline included, whatever text the event holds (B100). */
 export function encodeEvent(event: StoredEvent): Buffer {
-  const line = Buffer.from(`${JSON.stringify(event)}\n`);
+  const line = Buffer.from(`${JSON.stringify({ ...event, payload: omitNulls(event.payload) })}\n`);
   if (line.byteLength > MAX_RECORD_BYTES) {
     throw new CookieError(
       "resource_limit",

@@ -3,8 +3,10 @@ import {
   EventEnvelope,
   type EventPayload,
   type EventType,
+  RunId,
   type SessionId,
   type StoredEvent,
+  Timestamp,
 } from "@cookie-agent/sdk/protocol";
 import * as z from "zod";
 import { safeText } from "../support/safe-text.ts";
@@ -27,21 +29,47 @@ export function parseRecord(text: string, sessionId: SessionId): ParsedRecord {
 }
 
 function parseEnvelope(json: unknown, sessionId: SessionId): ParsedRecord {
+  if (isPlainEnvelope(json, sessionId)) return parsePayload(json);
   const envelope = EventEnvelope.safeParse(json);
   if (!envelope.success) {
     return unreadable(seqOf(json), `unreadable envelope: ${describeIssues(envelope.error)}`);
   }
-  const { seq, payload } = envelope.data;
   if (envelope.data.session_id !== sessionId) {
-    return unreadable(seq, "the event belongs to another session");
+    return unreadable(envelope.data.seq, "the event belongs to another session");
   }
+  return parsePayload(envelope.data);
+}
+
+const PLAIN_MEMBERS = "session_id run_id seq timestamp payload";
+
+/** True only for what the schema of envelopes takes too; it costs a fraction, and a log has thousands of lines. */
+function isPlainEnvelope(json: unknown, sessionId: SessionId): json is EventEnvelope {
+  if (typeof json !== "object" || json === null) return false;
+  if (Object.keys(json).join(" ") !== PLAIN_MEMBERS) return false;
+  const { session_id, run_id, seq, timestamp, payload } = json as Record<string, unknown>;
+  return (
+    session_id === sessionId &&
+    (run_id === null || RunId.safeParse(run_id).success) &&
+    typeof seq === "number" &&
+    Number.isSafeInteger(seq) &&
+    seq > 0 &&
+    Timestamp.safeParse(timestamp).success &&
+    typeof payload === "object" &&
+    payload !== null &&
+    "type" in payload &&
+    typeof payload.type === "string"
+  );
+}
+
+function parsePayload(envelope: EventEnvelope): ParsedRecord {
+  const { seq, payload } = envelope;
   if (!isEventType(payload.type)) {
     return unreadable(seq, `unknown event type ${payload.type}`);
   }
   const schema: z.ZodType<EventPayload> = EVENT_PAYLOADS[payload.type];
   const parsed = schema.safeParse(payload);
   if (parsed.success) {
-    return { kind: "event", event: { ...envelope.data, payload: parsed.data }, degraded: [] };
+    return { kind: "event", event: { ...envelope, payload: parsed.data }, degraded: [] };
   }
   const repaired = repairPayload(schema, payload, parsed.error);
   if (repaired === undefined) {
@@ -49,7 +77,7 @@ function parseEnvelope(json: unknown, sessionId: SessionId): ParsedRecord {
   }
   return {
     kind: "event",
-    event: { ...envelope.data, payload: repaired.payload },
+    event: { ...envelope, payload: repaired.payload },
     degraded: repaired.degraded,
   };
 }

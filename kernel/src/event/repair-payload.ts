@@ -70,7 +70,11 @@ function unwrap(schema: z.core.$ZodType): {
 } {
   let inner = schema;
   let fallback: null | undefined | "required" = "required";
-  while (inner instanceof z.ZodOptional || inner instanceof z.ZodNullable) {
+  while (
+    inner instanceof z.ZodOptional ||
+    inner instanceof z.ZodNullable ||
+    inner instanceof z.ZodDefault
+  ) {
     if (inner instanceof z.ZodNullable) fallback = null;
     else if (fallback === "required") fallback = undefined;
     inner = inner.unwrap();

@@ -1,11 +1,11 @@
-const STRIDE = 256;
+const STRIDE = 16;
 
 export interface IndexEntry {
   readonly seq: number;
   readonly startByte: number;
 }
 
-/** Where every 256th event begins, so that a page near the end does not read the log from its start. */
+/** Where every 16th event begins, so that a page near the end does not read the log from its start. */
 export class SeqIndex {
   readonly #entries: IndexEntry[] = [];
   #sinceEntry = 0;

@@ -248,9 +248,16 @@ export class TurnAssembly {
 }
 
 function boundedMetadata(metadata: JsonObject | undefined): { provider_metadata?: JsonObject } {
-  if (metadata === undefined || JSON.stringify(metadata).length > MAX_METADATA_CHARACTERS)
-    return {};
+  if (metadata === undefined || saysNothing(metadata)) return {};
+  if (JSON.stringify(metadata).length > MAX_METADATA_CHARACTERS) return {};
   return { provider_metadata: metadata };
+}
+
+/** Packages name themselves even when they have nothing to say. */
+function saysNothing(metadata: JsonObject): boolean {
+  return Object.values(metadata).every(
+    (each) => typeof each === "object" && each !== null && Object.keys(each).length === 0,
+  );
 }
 
 function describeWarning(

@@ -27,6 +27,9 @@ const SHAPES: readonly { readonly start: RegExp; readonly rest: RegExp }[] = [
 /** Members that differ from one delta to the next and that nobody reads. */
 const COUNTERS = /"(?:created|sequence_number)": ?\d+|"obfuscation": ?"[^"\\]*"/g;
 
+/** An answer without streamed text has hardly more than these; looking through them would cost more than it saves. */
+const FEW_EVENTS = 6;
+
 /** One event whose text can be joined with the text of the next. */
 interface Delta {
   /** All before the text, and all behind it. */
@@ -50,8 +53,7 @@ export class DeltaMerger {
     this.#isWithinEvent = end < bytes.byteLength;
     if (end <= start) return piece;
     const events = bytes.toString("utf8", start, end).split("\n\n");
-    // One event, and the empty text behind the last separator.
-    if (events.length <= 2) return piece;
+    if (events.length <= FEW_EVENTS) return piece;
     const merged = mergeEvents(events);
     if (merged.length === events.length) return piece;
     return Buffer.concat([

@@ -19,8 +19,8 @@ import {
 import type { EventDraft } from "../event/event-log.ts";
 import { createId } from "../support/create-id.ts";
 import { createDeferred, type Deferred } from "../support/deferred.ts";
-import { safeLines, safeText } from "../support/safe-text.ts";
-import { ApprovalBook, isFinal } from "./approval-record.ts";
+import { safeText, shownLines } from "../support/safe-text.ts";
+import { ApprovalBook, isFinal } from "./approval-book.ts";
 import { type ApprovalResponse, checkResponse, isRepeated } from "./check-response.ts";
 import { DOOM_LOOP_REPETITIONS, DoomLoopCounter } from "./doom-loop.ts";
 import type { PolicyVerdict } from "./evaluate-policy.ts";
@@ -175,14 +175,12 @@ export class ApprovalGate {
       .map((record) => this.#withDeadline(record));
   }
 
-  /** Folds one event of the session's log. Events must come in order; one that was seen before is skipped. */
+  /**
+   * Folds one event of the session's log. Events must come in order; one that was seen before is skipped. Approvals
+   * that were open at the end of a log that was read cannot be answered any more.
+   */
   apply(event: StoredEvent): void {
     if (this.#book.apply(event)) this.#doomLoop.apply(event);
-  }
-
-  /** Folds a log that was read again. Approvals that were open when it ended cannot be answered any more. */
-  restore(events: Iterable<StoredEvent>): void {
-    for (const event of events) this.apply(event);
   }
 
   /** Stops the deadlines while a person is attached, and starts them afresh after the last one left (S-270). */
@@ -369,7 +367,7 @@ function createApproval(request: GateRequest): ApprovalRequest {
     operation: request.operation,
     evaluations: request.verdict.evaluations,
     title: safeText(request.title, 1024),
-    detail: request.detail === null ? null : safeLines(request.detail, 64 * 1024),
+    detail: request.detail === null ? null : shownLines(request.detail, 64 * 1024),
     constraints: { allow_once: true, allow_tree_grant: false, cancellable: true, expires_at: null },
   };
 }

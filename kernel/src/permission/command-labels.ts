@@ -1,9 +1,9 @@
 import { createRequire } from "node:module";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import type { Node, Parser } from "web-tree-sitter";
-import { readWord } from "./command-words.ts";
+import { HOLE, openText, openWord, readWord } from "./command-words.ts";
 import { HiddenCode } from "./hidden-code.ts";
-import { unwrapCommand } from "./unwrap-command.ts";
+import { type OpenCommand, unwrapCommand } from "./unwrap-command.ts";
 
 /** What the rules of a command string look at beside the whole string (S-264). */
 export interface CommandLabels {
@@ -13,6 +13,8 @@ export interface CommandLabels {
   readonly parts: readonly string[];
   /** Other spellings of the same commands; a specific deny or ask counts on them, an allow never does. */
   readonly outer?: readonly string[];
+  /** Commands that a run completes, each with its part; their rules must hold for whatever comes of them. */
+  readonly open?: readonly (OpenCommand & { readonly part: string | null })[];
 }
 
 const MAX_COMMAND_LENGTH = 128 * 1024;
@@ -68,6 +70,7 @@ class Labels {
   readonly #parser: Parser;
   readonly #parts = new Set<string>();
   readonly #outer = new Set<string>();
+  readonly #open: (OpenCommand & { readonly part: string | null })[] = [];
   readonly #hidden = new HiddenCode();
   #resolved = true;
 
@@ -101,6 +104,7 @@ class Labels {
       parsed: this.#resolved && !this.#hidden.found && !this.#movesProgram(),
       parts: [...this.#parts],
       outer: [...this.#outer].filter((form) => !this.#parts.has(form)),
+      ...(this.#open.length === 0 ? {} : { open: this.#open }),
     };
   }
 
@@ -126,13 +130,20 @@ class Labels {
       inherited = tail;
     }
     if (!heir) {
-      if (inherited.writes.length > 0) this.#parts.add(inherited.writes.join(" "));
+      if (inherited.writes.length > 0) this.#addWrites(inherited.writes);
       if (inherited.words.length > 0) this.#resolved = false;
     }
     for (const child of children) {
       const handed = heir && child.id === heir.id ? inherited : NOTHING;
       this.#visit(child, handed, { script, scriptDepth, depth: depth + 1 });
     }
+  }
+
+  #addWrites(writes: readonly string[]): void {
+    const part = writes.join(" ");
+    const form = writes.map(openWrite).join(" ");
+    this.#parts.add(part);
+    if (form.includes(HOLE)) this.#open.push({ label: form, forms: [form], part });
   }
 
   /** A program named by a relative path is another one in another directory. */
@@ -148,7 +159,7 @@ class Labels {
     const name = node.childForFieldName("name");
     const operands = [...node.childrenForFieldName("argument").filter(isNode), ...added];
     const words = (name ? [name, ...operands] : operands).map(readWord);
-    const { label, outer, script, resolved } = unwrapCommand(words);
+    const { label, outer, script, resolved, open } = unwrapCommand(words);
     const assignments = node.namedChildren
       .filter(isNode)
       .filter((child) => child.type === "variable_assignment")
@@ -158,11 +169,27 @@ class Labels {
       this.#parts.add(label);
       this.#hidden.inspectCommand(label);
     }
-    if (writes.length > 0)
-      this.#parts.add([...(label === null ? [] : [label]), ...writes].join(" "));
+    const written = [...(label === null ? [] : [label]), ...writes].join(" ");
+    if (writes.length > 0) this.#parts.add(written);
     for (const form of outer) this.#outer.add(form);
     if (assignments.length > 0) {
       this.#outer.add([...assignments, ...words.map((word) => word.raw)].join(" "));
+    }
+    if (open !== null) {
+      const forms =
+        assignments.length === 0
+          ? []
+          : [[...assignments.map(openIfExpanded), ...words.map((word) => openWord(word).raw)]];
+      this.#open.push({
+        ...open,
+        part: label,
+        forms: [...open.forms, ...forms.map((form) => form.join(" "))],
+      });
+    }
+    const openWrites = writes.map(openWrite).join(" ");
+    if (writes.length > 0 && (open !== null || openWrites.includes(HOLE))) {
+      const form = [open?.label ?? label, openWrites].filter((text) => text !== null).join(" ");
+      this.#open.push({ label: form, forms: [form], part: written });
     }
     if (script !== null) this.read(script, scriptDepth + 1);
   }
@@ -219,6 +246,16 @@ function wordsBehind(redirect: Node): Node[] {
 function writeOf(redirect: Node): string {
   const end = wordsBehind(redirect)[0]?.startIndex ?? redirect.endIndex;
   return redirect.text.slice(0, end - redirect.startIndex).trimEnd();
+}
+
+function openIfExpanded(assignment: string): string {
+  return /[$`]/.test(assignment) ? openText(assignment) : assignment;
+}
+
+function openWrite(write: string): string {
+  const [operator = ""] = /^\{?\w*\}?[<>&|]+\s*/.exec(write) ?? [];
+  const file = write.slice(operator.length);
+  return operator + (/[$`*?[{\\]/.test(file) ? openText(file) : file);
 }
 
 function closesDescriptor(redirect: Node): boolean {

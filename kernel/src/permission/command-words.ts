@@ -7,6 +7,26 @@ export interface Word {
   readonly value: string | null;
 }
 
+/** Stands in a shape for any text at all; no command string that is read holds this character. */
+export const HOLE = "\0";
+
+/** The word with all that only a run decides replaced by a hole. */
+export function openWord(word: Word): Word {
+  if (word.value !== null) return word;
+  const open = openText(word.raw);
+  return { raw: open, value: open };
+}
+
+/** What stands before the first and behind the last character that the shell does not simply pass on. */
+export function openText(text: string): string {
+  const prefix = /^[\w./:=,@%+-]*/.exec(text)?.[0] ?? "";
+  const [suffix = ""] = /[\w./:=,@%+-]*$/.exec(text.slice(prefix.length)) ?? [];
+  const before = text.at(-suffix.length - 1);
+  if (before === "\\") return prefix + HOLE;
+  // The name of the variable, one special character or more of a word, is no text.
+  return prefix + HOLE + (before === "$" ? suffix.replace(/^.\w*/, "") : suffix);
+}
+
 export function readWord(node: Node): Word {
   const raw = joinLines(node.text);
   return { raw, value: isExpanded(unquotedText(node)) ? null : literalValue(node) };

@@ -6,11 +6,16 @@ import type {
   PermissionRule,
   RuleSource,
 } from "@cookie-agent/sdk/protocol";
+import { ARTIFACT_SCHEME } from "../artifact/artifact-uri.ts";
+import { HOLE } from "./command-words.ts";
 import {
   type CompiledPattern,
   compilePattern,
+  compileShape,
+  coversShape,
   holdsWorkspaceDir,
   matchCompiled,
+  meetsShape,
   specificityOf,
   toCodePoints,
 } from "./match-pattern.ts";
@@ -34,7 +39,13 @@ export interface Judgement {
 }
 
 /** Answers for one label of one action; a null label is a check by name alone, for which only `*` rules count. */
-export type Judge = (label: string | null) => Judgement;
+export interface Judge {
+  (label: string | null): Judgement;
+  /** True when a rule that does not allow may decide one of the texts that the holes of a shape turn into (S-266). */
+  mayRefuse(shape: string): boolean;
+  /** True when some allow rule matches all of those texts. */
+  allowsAll(shape: string): boolean;
+}
 
 /** Ask before environments, in files or of processes, are read; the earliest declarations of every document (S-157, C-091). */
 export const GUARD_RULES: readonly PermissionRule[] = [
@@ -46,7 +57,7 @@ export const GUARD_RULES: readonly PermissionRule[] = [
 ].map((resource) => ({ action: "read", resource, effect: "ask" }));
 const GUARD_EXEMPT = ".example";
 
-export const UNMATCHED: Judgement = {
+const UNMATCHED: Judgement = {
   effect: "deny",
   pattern: null,
   source: "default",
@@ -82,7 +93,7 @@ export function compileRules(policy: Policy, action: PermissionAction): Judge {
   const document = compile(policy.documentRules, "agent_document");
   const guards = compile(GUARD_RULES, "guard");
 
-  return (label) => {
+  const judge = (label: string | null): Judgement => {
     const subject = createSubject(label, policy.workspaceRoot);
     const byPerson = bestMatch(person, subject);
     if (byPerson !== undefined) return byPerson;
@@ -92,6 +103,39 @@ export function compileRules(policy: Policy, action: PermissionAction): Judge {
     if (flag !== undefined && explicit?.effect !== "deny") return flag;
     return explicit ?? UNMATCHED;
   };
+  return Object.assign(judge, {
+    mayRefuse(text: string): boolean {
+      const shape = compileShape(text, HOLE);
+      const byPerson = bestForAll(person, shape);
+      if (byPerson !== undefined) return byPerson.effect !== "allow";
+      const byFlag = bestForAll(flags, shape)?.effect;
+      const byDocument = bestForAll(document, shape)?.effect ?? "allow";
+      if (byFlag === undefined) return byDocument !== "allow";
+      return byFlag !== "allow" || byDocument === "deny";
+    },
+    allowsAll(text: string): boolean {
+      const shape = compileShape(text, HOLE);
+      return [...person, ...document, ...flags].some(
+        ({ effect, tokens }) => effect === "allow" && coversShape(tokens, shape),
+      );
+    },
+  });
+}
+
+/** The strongest rule for a shape: a specific ask or deny counts where it may match, an allow where it always does. */
+function bestForAll(
+  rules: readonly CompiledRule[],
+  shape: readonly number[],
+): CompiledRule | undefined {
+  let best: CompiledRule | undefined;
+  for (const rule of rules) {
+    const counts =
+      rule.effect === "allow"
+        ? coversShape(rule.tokens, shape)
+        : rule.literals > 0 && meetsShape(rule.tokens, shape);
+    if (counts && (best === undefined || outranks(rule, best))) best = rule;
+  }
+  return best;
 }
 
 /** The guard only ever tightens: it needs something to be more specific than, and that must not be a deny. */
@@ -127,7 +171,7 @@ function createSubject(label: string | null, workspaceRoot: string): Subject {
   if (label === null) return { label: null, path: null };
   const text = toCodePoints(label);
   if (label.startsWith("/")) return { label: text, path: text };
-  if (label.startsWith("artifact://")) return { label: text, path: null };
+  if (label.startsWith(ARTIFACT_SCHEME)) return { label: text, path: null };
   return { label: text, path: toCodePoints(join(workspaceRoot, label)) };
 }
 

@@ -19,7 +19,8 @@ export function strictest(effects: Iterable<PermissionEffect>): PermissionEffect
  * Decides a command string (E-202, S-265, S-266).
  *
  * A specific deny decides on the whole or on any part. Otherwise an allow needs the exact whole string or every
- * part, and a specific ask on another spelling of a part asks. A string that cannot be read is allowed only by `*`.
+ * part, and a specific ask on another spelling of a part asks. A string that cannot be read is allowed only by `*`,
+ * and so is a part with expansions that may turn it into something another rule decides.
  */
 export function judgeCommandString(
   judge: Judge,
@@ -39,10 +40,30 @@ export function judgeCommandString(
     return { effect: "allow", judged: [whole] };
   }
   // A string without a simple command, such as one assignment, is its own only part.
-  const judged = parts.length > 0 ? parts : [whole];
+  const judged = parts.length > 0 ? askWhereOpen(judge, parts, labels) : [whole];
   const asked = outer.filter(isSpecific).filter((one) => one.effect === "ask");
   const decisive = [...judged, ...asked];
   return { effect: strictest(decisive.map((one) => one.effect)), judged: decisive };
+}
+
+function askWhereOpen(
+  judge: Judge,
+  parts: readonly JudgedLabel[],
+  { open = [] }: CommandLabels,
+): JudgedLabel[] {
+  if (judge(null).effect === "allow") return [...parts];
+  const doubtful = open.filter(
+    ({ label, forms }) =>
+      forms.some((form) => judge.mayRefuse(form)) || (label !== null && !judge.allowsAll(label)),
+  );
+  // A script that a wrapper completes has no part of its own; then no part is certain.
+  const everywhere = doubtful.some(({ part }) => part === null);
+  const names = new Set(doubtful.map(({ part }) => part));
+  return parts.map((one) =>
+    one.effect === "allow" && (everywhere || names.has(one.label))
+      ? { ...one, effect: "ask" }
+      : one,
+  );
 }
 
 function judgeUnread(judge: Judge, known: JudgedLabel[]) {

@@ -13,11 +13,6 @@ export function matchPattern(pattern: string, text: string): boolean {
   return matchCompiled(compilePattern(pattern), toCodePoints(text));
 }
 
-/** What decides between several matching patterns: more literals win, then fewer wildcards (C-015). */
-export function specificity(pattern: string): { literals: number; wildcards: number } {
-  return specificityOf(compilePattern(pattern));
-}
-
 /**
  * Replaces `${workspace_dir}` by the given directory, taken literally: a `*` in its name is no wildcard (C-014).
  * Without a directory the expression stays literal text.
@@ -35,6 +30,7 @@ export function holdsWorkspaceDir(pattern: string): boolean {
   return pattern.includes(WORKSPACE_DIR);
 }
 
+/** What decides between several matching patterns: more literals win, then fewer wildcards (C-015). */
 export function specificityOf(pattern: CompiledPattern): { literals: number; wildcards: number } {
   const literals = pattern.filter((token) => token >= 0).length;
   return { literals, wildcards: pattern.length - literals };
@@ -60,6 +56,31 @@ export function canMatchPrefix(pattern: string, prefix: string): boolean {
     reached = skipRuns(tokens, next);
   }
   return reached.size > 0;
+}
+
+/** A text with holes, which match any run, as code points. */
+export function compileShape(shape: string, hole: string): CompiledPattern {
+  return [...shape].map((character) => (character === hole ? ANY_RUN : codePoint(character)));
+}
+
+/** True only when the pattern matches every text that the holes of a shape may turn into; a `?` is not followed. */
+export function coversShape(pattern: CompiledPattern, shape: CompiledPattern): boolean {
+  const vanished = shape.filter((token, at) => !isOwnHole(shape, token === 0x20 ? at + 1 : at));
+  return (
+    !pattern.includes(ANY_ONE) && matchCompiled(pattern, shape) && matchCompiled(pattern, vanished)
+  );
+}
+
+/**
+ * True when the pattern matches some text that the holes of a shape may turn into; a word that is only a hole may
+ * also vanish with the space before it. Takes time proportional to pattern × shape.
+ */
+export function meetsShape(pattern: CompiledPattern, shape: CompiledPattern): boolean {
+  const suffix = pattern.length - 2;
+  const optionalSuffix = pattern[suffix] === 0x20 && pattern[suffix + 1] === ANY_RUN;
+  return (
+    meetsTokens(pattern, shape) || (optionalSuffix && meetsTokens(pattern.slice(0, -2), shape))
+  );
 }
 
 /** True when every literal of the pattern is one of the given code points. */
@@ -96,6 +117,35 @@ function matchTokens(pattern: CompiledPattern, text: readonly number[]): boolean
   }
   while (pattern[position] === ANY_RUN) position += 1;
   return position === pattern.length;
+}
+
+function meetsTokens(pattern: CompiledPattern, shape: CompiledPattern): boolean {
+  let reached = skipRuns(pattern, new Set([0]));
+  let beforeSpace = new Set<number>();
+  for (const [at, token] of shape.entries()) {
+    const next = new Set<number>();
+    if (token === ANY_RUN) {
+      const first = Math.min(...reached);
+      for (let position = first; position <= pattern.length; position += 1) next.add(position);
+      if (isOwnHole(shape, at)) for (const position of beforeSpace) next.add(position);
+    } else {
+      for (const position of reached) {
+        const wanted = pattern[position];
+        if (wanted === ANY_RUN) next.add(position);
+        else if (wanted === ANY_ONE || wanted === token) next.add(position + 1);
+      }
+    }
+    beforeSpace = reached;
+    reached = skipRuns(pattern, next);
+    if (reached.size === 0 && beforeSpace.size === 0) return false;
+  }
+  return reached.has(pattern.length);
+}
+
+/** A word of nothing but a hole may vanish. */
+function isOwnHole(shape: CompiledPattern, at: number): boolean {
+  const end = shape[at + 1];
+  return shape[at] === ANY_RUN && shape[at - 1] === 0x20 && (end === undefined || end === 0x20);
 }
 
 function skipRuns(tokens: CompiledPattern, positions: Set<number>): Set<number> {

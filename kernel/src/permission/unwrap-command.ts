@@ -1,4 +1,4 @@
-import type { Word } from "./command-words.ts";
+import { HOLE, openWord, type Word } from "./command-words.ts";
 import { redirectsPrograms } from "./program-variables.ts";
 
 /** What one simple command comes to once the wrappers in front of it are taken off. */
@@ -11,6 +11,16 @@ export interface UnwrappedCommand {
   readonly script: string | null;
   /** False when what will run cannot be known before it runs. */
   readonly resolved: boolean;
+  /** Present when expansions or the input of `xargs` decide some arguments. */
+  readonly open: OpenCommand | null;
+}
+
+/** A command with holes: every text that one of them may turn into is what may really run. */
+export interface OpenCommand {
+  /** The label with holes; null where there is no label. */
+  readonly label: string | null;
+  /** All spellings with holes, those within wrappers too. */
+  readonly forms: readonly string[];
 }
 
 interface Wrapper {
@@ -133,12 +143,17 @@ export function unwrapCommand(words: readonly Word[]): UnwrappedCommand {
   let rest = words;
   let input: XargsInput | null = null;
   let isPlain = true;
+  const openForms: string[] = [];
 
   const end = (label: string | null, resolved: boolean, script: string | null = null) => ({
     label,
     outer: outer.filter((form) => form !== label),
     script,
     resolved: resolved && isPlain,
+    open:
+      openForms.length === 0
+        ? null
+        : { label: label === null ? null : labelOf(openWords(rest, input)), forms: openForms },
   });
 
   for (let depth = 0; ; depth += 1) {
@@ -154,6 +169,8 @@ export function unwrapCommand(words: readonly Word[]): UnwrappedCommand {
     // xargs then takes the command itself from its input.
     if (name === undefined) return end(null, input === null);
     outer.push(...formsOf(rest));
+    const opened = openWords(rest, input);
+    if (opened.some(({ raw }) => raw.includes(HOLE))) openForms.push(...formsOf(opened));
     if (name.value === null || OTHER_KEYWORDS.has(name.raw) || isReplaced(name.value, input)) {
       return end(labelOf(rest), false);
     }
@@ -173,7 +190,12 @@ export function unwrapCommand(words: readonly Word[]): UnwrappedCommand {
       const action = rest[rest[1]?.raw === "--" ? 2 : 1]?.value ?? null;
       return end(labelOf(rest), action !== null, action);
     }
-    if (program === "find") outer.push(...executedByFind(rest).flatMap(formsOf));
+    if (program === "find") {
+      const executed = executedByFind(rest);
+      outer.push(...executed.flatMap(formsOf));
+      const found = { replace: "{}" };
+      openForms.push(...executed.flatMap((words) => formsOf(words.map(openIn(found)))));
+    }
     const wrapper = WRAPPERS.get(program);
     if (wrapper === undefined) return end(labelOf(rest), true);
     const inner = skipOptions(wrapper, rest.slice(1));
@@ -207,6 +229,16 @@ function executedByFind(words: readonly Word[]): Word[][] {
 
 interface XargsInput {
   readonly replace: string | null;
+}
+
+/** What comes from the input of `xargs` is open too: what it replaces, else what it appends. */
+function openWords(words: readonly Word[], input: XargsInput | null): Word[] {
+  const opened = words.map(openIn(input));
+  return input === null || input.replace ? opened : [...opened, { raw: HOLE, value: HOLE }];
+}
+
+function openIn(input: XargsInput | null): (word: Word) => Word {
+  return (word) => openWord(isReplaced(word.raw, input) ? { raw: word.raw, value: null } : word);
 }
 
 /** The words after the options of a wrapper; null when they cannot be told apart. */

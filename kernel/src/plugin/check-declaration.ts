@@ -4,6 +4,7 @@ import {
   type ToolDeclaration,
   type TrustTier,
 } from "@cookie-agent/sdk/protocol";
+import { isJsonObject } from "../support/json-object.ts";
 
 const TOOL_NAME = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
 const MAX_SCHEMA_BYTES = 64 * 1024;
@@ -56,7 +57,7 @@ function checkArguments(tool: ToolDeclaration): void {
     reject(`${where}.parameters.type`, 'expected "object" at the top level');
   }
   const properties = tool.parameters["properties"];
-  const known = isObject(properties) ? properties : {};
+  const known = isJsonObject(properties) ? properties : {};
   const mentions: [member: string, name: string | null | undefined][] = [
     ["primary_resource_param", tool.primary_resource_param],
     ["display_argument", tool.display_argument],
@@ -90,7 +91,7 @@ function checkPatterns(where: string, schema: JsonObject): void {
   const patterns: string[] = [];
   if (typeof schema["pattern"] === "string") patterns.push(schema["pattern"]);
   const byPattern = schema["patternProperties"];
-  if (isObject(byPattern)) patterns.push(...Object.keys(byPattern));
+  if (isJsonObject(byPattern)) patterns.push(...Object.keys(byPattern));
   for (const pattern of patterns) {
     if (pattern.length > MAX_PATTERN_LENGTH) {
       reject(where, `a pattern is longer than ${MAX_PATTERN_LENGTH} characters`);
@@ -154,15 +155,11 @@ function walk(
     for (const item of value) walk(item, depth + 1, visit);
     return;
   }
-  if (!isObject(value)) return;
+  if (!isJsonObject(value)) return;
   visit(value, depth);
   for (const [member, inner] of Object.entries(value)) {
     if (!DATA_MEMBERS.has(member)) walk(inner, depth + 1, visit);
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function reject(member: string, problem: string): never {

@@ -11,9 +11,10 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import type { FirstPartyFacts } from "../config/load-config.ts";
 import { sha256Hex } from "../support/digest.ts";
+import { hasCode } from "../support/has-code.ts";
 import { checkDeclarations, checkSchema } from "./check-declaration.ts";
 
-export const MANIFEST_FILE = "cookie-plugin.json";
+const MANIFEST_FILE = "cookie-plugin.json";
 
 export interface ManifestFile {
   readonly bytes: Buffer;
@@ -98,19 +99,8 @@ export function checkProtocol(manifest: Manifest): void {
 export async function checkConfig(manifest: Manifest, config: unknown): Promise<void> {
   if (manifest.config_schema === undefined) return;
   const { Ajv2020 } = await import("../support/json-schema-2020.ts");
-  const { RE2JS } = await import("re2js");
-  const linear = Object.assign(
-    (pattern: string, flags: string) => {
-      const compiled = RE2JS.compile(pattern);
-      return {
-        test: (text: string) => compiled.matcher(text).find(),
-        // ajv caches by this text.
-        toString: () => `re2:${pattern}:${flags}`,
-      };
-    },
-    { code: "re2" },
-  );
-  const ajv = new Ajv2020({ strict: false, logger: false, code: { regExp: linear as never } });
+  const { linearRegExp } = await import("../support/linear-reg-exp.ts");
+  const ajv = new Ajv2020({ strict: false, logger: false, code: { regExp: linearRegExp } });
   let valid: boolean;
   try {
     valid = ajv.validate(manifest.config_schema, config);
@@ -156,8 +146,7 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 function isMissingFile(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && "code" in cause && cause.code === "ENOENT";
+  return error instanceof Error && hasCode(error.cause, "ENOENT");
 }
 
 function describe(error: unknown): string {

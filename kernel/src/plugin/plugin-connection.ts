@@ -20,7 +20,6 @@ import {
 import { Connection } from "@cookie-agent/sdk/rpc";
 import { sleep } from "../support/deadline.ts";
 import { safeText } from "../support/safe-text.ts";
-import { RequestDesk } from "./bounded-request.ts";
 import { checkAnswer } from "./check-answer.ts";
 import { checkPrepared } from "./check-prepared.ts";
 import { ContextGrants } from "./context-grants.ts";
@@ -34,6 +33,7 @@ import type { PluginLimits } from "./plugin-limits.ts";
 import { crashError } from "./plugin-process.ts";
 import type { PluginRoute } from "./plugin-route.ts";
 import { ProgressIntake } from "./progress-intake.ts";
+import { RequestDesk } from "./request-desk.ts";
 import { RequestSlots } from "./request-slots.ts";
 import { serveHostRequests } from "./serve-host-requests.ts";
 import { StdinFeed } from "./stdin-feed.ts";

@@ -1,5 +1,6 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { hasCode } from "../support/has-code.ts";
 
 /** The private directories of plugins (E-048); all owner-only. */
 export class PluginDirectories {
@@ -48,6 +49,6 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return !(error instanceof Error && "code" in error && error.code === "ESRCH");
+    return !hasCode(error, "ESRCH");
   }
 }

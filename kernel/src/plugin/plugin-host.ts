@@ -22,6 +22,7 @@ import { openOwnProcess, type PluginRoute } from "./plugin-route.ts";
 import { SharedHost } from "./shared-host.ts";
 import { StartLimiter } from "./start-limiter.ts";
 import { Supervisor } from "./supervisor.ts";
+import { NO_CLAIMS } from "./tier-claims.ts";
 
 export type { CallContext, HostServices } from "./host-services.ts";
 export type { PluginCall, Prepared, PrepareParams } from "./plugin-call.ts";
@@ -44,6 +45,8 @@ export interface PluginHostOptions {
   readonly logger: Logger;
   /** Other times and sizes than those of the specification. */
   readonly limits?: Partial<PluginLimits>;
+  /** True while the workspace layer is what was trusted; asked before each start of a program it names (C-234). */
+  workspaceStillTrusted(): Promise<boolean>;
   /** Redacted value of one configuration section (E-121). */
   kernelConfig(section: string): unknown;
 }
@@ -75,7 +78,7 @@ export class PluginHost {
    */
   static async open(options: PluginHostOptions): Promise<PluginHost> {
     const host = new PluginHost(options);
-    for (const plugin of await loadPlugins(options)) host.#add(plugin);
+    for (const plugin of await loadPlugins(options)) host.#add(await host.#checkTrust(plugin));
     process.on("exit", host.#onProcessExit);
     host.#startup = host.#startAll("startup");
     return host;
@@ -173,7 +176,9 @@ export class PluginHost {
   async restart(plugin: string): Promise<PluginStatus> {
     const supervisor = this.#supervisor(plugin);
     const source = pluginSources(this.#options).find(({ name }) => name === plugin);
-    if (source !== undefined) await supervisor.reload(await loadPlugin(source, this.#options));
+    if (source !== undefined) {
+      await supervisor.reload(await this.#checkTrust(await loadPlugin(source, this.#options)));
+    }
     await supervisor.connect(this.#forever.signal).catch(() => undefined);
     return supervisor.status();
   }
@@ -221,6 +226,11 @@ export class PluginHost {
   async #openRoute(plugin: LoadedPlugin, signal: AbortSignal): Promise<PluginRoute> {
     const { launch } = plugin;
     if (launch === null) throw new CookieError("plugin_unavailable", "the plugin has no program");
+    if (plugin.source === "workspace") {
+      const { failure } = await this.#checkTrust(plugin);
+      if (failure !== null) throw failure;
+      signal.throwIfAborted();
+    }
     const route =
       launch.kind === "own"
         ? await openOwnProcess(this.#ownProcess(plugin, launch), launch.pinned)
@@ -231,6 +241,17 @@ export class PluginHost {
           );
     this.#own(route.process);
     return route;
+  }
+
+  /** The plugin as it is, or failed when the workspace that names it is no longer the trusted one. */
+  async #checkTrust(plugin: LoadedPlugin): Promise<LoadedPlugin> {
+    if (plugin.source !== "workspace" || plugin.failure !== null) return plugin;
+    if (await this.#options.workspaceStillTrusted()) return plugin;
+    const failure = new CookieError(
+      "integrity_mismatch",
+      "the workspace's .cookie-agent changed since it was trusted; run `cookie trust` to review it, then start anew",
+    );
+    return { ...plugin, claims: NO_CLAIMS, launch: null, failure };
   }
 
   #own(child: PluginProcess): void {

@@ -12,6 +12,7 @@ import {
 import type { Connection } from "@cookie-agent/sdk/rpc";
 import * as z from "zod";
 import { parseArtifactUri } from "../artifact/artifact-uri.ts";
+import { decodeBase64 } from "../support/decode-base64.ts";
 import type { ContextGrants, ContextScope } from "./context-grants.ts";
 import type { CallContext, HostServices } from "./host-services.ts";
 
@@ -58,18 +59,14 @@ function requireReadable(
 
 function inlineBytes({ text, data }: ParamsOf<typeof ArtifactsWrite>): Uint8Array {
   const bytes = text === undefined ? decodeBase64(data ?? "") : Buffer.from(text);
+  if (bytes === undefined) {
+    throw new CookieError("invalid_params", "host/artifacts/write: data: expected base64", {
+      data: { field: "data" },
+    });
+  }
   if (bytes.byteLength <= MAX_INLINE_BYTES) return bytes;
   throw new CookieError("resource_limit", `an artifact may hold ${MAX_INLINE_BYTES} bytes inline`, {
     data: { limit: MAX_INLINE_BYTES },
-  });
-}
-
-function decodeBase64(data: string): Uint8Array {
-  if (data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data)) {
-    return Buffer.from(data, "base64");
-  }
-  throw new CookieError("invalid_params", "host/artifacts/write: data: expected base64", {
-    data: { field: "data" },
   });
 }
 

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
+import { cutUtf8 } from "../support/safe-text.ts";
 
 const MAX_LINE_BYTES = 8 * 1024;
 const LINES_PER_SECOND = 200;
@@ -50,9 +51,9 @@ export class StderrLog {
   #append(part: string): void {
     if (this.#lineBytes >= MAX_LINE_BYTES || part === "") return;
     const room = MAX_LINE_BYTES - this.#lineBytes;
-    const bytes = Buffer.from(part.slice(0, room));
-    this.#lineBytes += bytes.length;
-    this.#line += bytes.length <= room ? part.slice(0, room) : cutAt(bytes, room);
+    const candidate = part.slice(0, room);
+    this.#lineBytes += Buffer.byteLength(candidate);
+    this.#line += cutUtf8(candidate, room);
   }
 
   #endLine(): void {
@@ -93,12 +94,6 @@ export class StderrLog {
     this.#endLine();
     this.#reportSuppressed();
   }
-}
-
-function cutAt(bytes: Buffer, length: number): string {
-  let end = length;
-  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
-  return bytes.toString("utf8", 0, end);
 }
 
 function escapeControls(line: string): string {

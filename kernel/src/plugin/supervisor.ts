@@ -1,5 +1,5 @@
 import { CookieError, isCookieError, type PluginStatus } from "@cookie-agent/sdk/protocol";
-import { sleep } from "../support/deadline.ts";
+import { sleep, untilAborted } from "../support/deadline.ts";
 import { safeText } from "../support/safe-text.ts";
 import { isLasting } from "./handshake.ts";
 import type { HostServices } from "./host-services.ts";
@@ -28,6 +28,8 @@ export interface SupervisorOptions {
 }
 
 type State = PluginStatus["state"];
+
+const CANCELLED = "cancelled before the plugin was asked";
 
 /** Keeps one plugin alive on demand: starts, restarts with a growing pause, stops when idle, gives up in the end. */
 export class Supervisor {
@@ -117,12 +119,12 @@ export class Supervisor {
   async connect(signal: AbortSignal): Promise<PluginConnection> {
     const live = this.live;
     if (live !== undefined) return live;
-    if (signal.aborted) throw cancelled();
+    if (signal.aborted) throw new CookieError("cancelled", CANCELLED);
     // A process that is just dying counts as a crash first, else the rules for restarts would be passed by.
     const dying = this.#starting === undefined ? this.#connection : undefined;
-    if (dying !== undefined) await untilAborted(dying.lost, signal);
+    if (dying !== undefined) await untilAborted(dying.lost, signal, CANCELLED);
     this.#awaited = true;
-    return untilAborted(this.#start(), signal);
+    return untilAborted(this.#start(), signal, CANCELLED);
   }
 
   /** Ends the process and takes the plugin as it is now; nothing of an earlier failure is kept (B152). */
@@ -311,24 +313,6 @@ function describe(error: unknown): string {
 
 function stopped(): CookieError {
   return new CookieError("shutting_down", "the plugin was stopped while it was starting");
-}
-
-function cancelled(): CookieError {
-  return new CookieError("cancelled", "cancelled before the plugin was asked");
-}
-
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let onAbort: () => void = () => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(cancelled());
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
 
 /** Both results; when the second fails the first is ended, so no process is left behind. */

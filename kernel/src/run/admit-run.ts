@@ -10,7 +10,8 @@ import {
   type RunSelection,
 } from "@cookie-agent/sdk/protocol";
 import type { AgentDocument } from "../config/agent-document.ts";
-import type { Config } from "../config/config.ts";
+import type { ContextDocument } from "../config/agents-md.ts";
+import type { Config, ModelRetryConfig } from "../config/config.ts";
 import type { EventDraft } from "../event/event-log.ts";
 import type { BoundModel } from "../model/model-runtime.ts";
 import type { PluginFacts } from "../plugin/plugin-host.ts";
@@ -18,9 +19,7 @@ import { createId } from "../support/create-id.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { buildSlotTable, type ToolSet } from "../tool/tool-slots.ts";
 import { composePrompt } from "./compose-prompt.ts";
-import type { ContextDocument } from "./history.ts";
 import { type AgentFacts, resolveAgent, selectSuffix } from "./resolve-agent.ts";
-import type { RetryPolicy } from "./retry-policy.ts";
 
 export interface AdmissionFacts extends AgentFacts {
   readonly config: Config;
@@ -41,7 +40,7 @@ export interface AdmittedRun {
   readonly toolSet: ToolSet;
   readonly systemPrompt: string;
   readonly promptFingerprint: string;
-  readonly retry: RetryPolicy;
+  readonly retry: ModelRetryConfig;
   readonly revisions: Revisions;
 }
 

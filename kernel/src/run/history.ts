@@ -4,14 +4,8 @@ import type {
   StoredEvent,
   ToolCallOwner,
 } from "@cookie-agent/sdk/protocol";
+import type { ContextDocument } from "../config/agents-md.ts";
 import type { HistoryMessage } from "../model/model-runtime.ts";
-
-export interface ContextDocument {
-  readonly source: "user" | "workspace";
-  readonly content: string;
-  readonly truncated: boolean;
-  readonly original_bytes: number;
-}
 
 type ToolMessage = Extract<HistoryMessage, { role: "tool" }>;
 type CallResult = ToolMessage["results"][number];

@@ -1,10 +1,7 @@
 import { CookieError, type ModelSelection, type RunSelection } from "@cookie-agent/sdk/protocol";
 import type { AgentDocument } from "../config/agent-document.ts";
-import { makeDefaultAgent } from "../config/built-in-agents.ts";
+import { DEFAULT_AGENT_ID, makeDefaultAgent } from "../config/built-in-agents.ts";
 import type { ModelRuntime } from "../model/model-runtime.ts";
-
-/** The agent that stands in when nothing authored can run (C-090). */
-export const DEFAULT_AGENT = "default";
 
 export interface AgentFacts {
   readonly agents: ReadonlyMap<string, AgentDocument>;
@@ -36,7 +33,7 @@ export function isRootRunnable(document: AgentDocument, models: ModelRuntime): b
 export function defaultAgentId({ agents, models }: AgentFacts): string | null {
   const authored = firstRunnable({ agents, models });
   if (authored !== null) return authored;
-  return models.firstAvailable() === undefined ? null : DEFAULT_AGENT;
+  return models.firstAvailable() === undefined ? null : DEFAULT_AGENT_ID;
 }
 
 /**
@@ -57,7 +54,7 @@ export function resolveAgent(facts: AgentFacts, selection: RunSelection): AgentD
     }
     return authored;
   }
-  if (selection.agent === DEFAULT_AGENT && firstRunnable(facts) === null) {
+  if (selection.agent === DEFAULT_AGENT_ID && firstRunnable(facts) === null) {
     return makeDefaultAgent({
       models: [selection.model],
       delegateTargets: delegateTargets(facts.agents),
@@ -109,7 +106,7 @@ export function recallSelection(facts: AgentFacts, used: RunSelection | null): R
 function canRun(facts: AgentFacts, agent: string): boolean {
   const document = facts.agents.get(agent);
   if (document !== undefined) return isRootRunnable(document, facts.models);
-  return agent === DEFAULT_AGENT && firstRunnable(facts) === null;
+  return agent === DEFAULT_AGENT_ID && firstRunnable(facts) === null;
 }
 
 function isSameModel(a: ModelSelection, b: ModelSelection): boolean {

@@ -1,17 +1,11 @@
 import type { ModelErrorSummary } from "@cookie-agent/sdk/protocol";
+import type { ModelRetryConfig } from "../config/config.ts";
 
 /** The longest wait a timer can measure, 24.8 days; a longer `Retry-After` saturates here. */
 const MAX_WAIT_MS = 2 ** 31 - 1;
 
 /** What a failed attempt leads to (S 5.4). */
 export type FailureClass = "fail_run" | "advance" | "retry_standard" | "retry_overload";
-
-export interface RetryPolicy {
-  /** 0 = none, negative = unlimited. */
-  readonly standardRetries: number;
-  readonly overloadRetries: number;
-  readonly backoffCeilingMs: number;
-}
 
 /** Sorts a model error into its class; the table of S 5.4 (S-130). */
 export function classifyFailure(error: ModelErrorSummary): FailureClass {
@@ -46,7 +40,11 @@ export function classifyFailure(error: ModelErrorSummary): FailureClass {
 }
 
 /** True while the budget of the error's class covers one more retry on this chain entry (S-131, S-134). */
-export function mayRetry(policy: RetryPolicy, failure: FailureClass, retriesUsed: number): boolean {
+export function mayRetry(
+  policy: ModelRetryConfig,
+  failure: FailureClass,
+  retriesUsed: number,
+): boolean {
   if (failure !== "retry_standard" && failure !== "retry_overload") return false;
   const budget = failure === "retry_overload" ? policy.overloadRetries : policy.standardRetries;
   return budget < 0 || retriesUsed < budget;
@@ -58,7 +56,7 @@ export function mayRetry(policy: RetryPolicy, failure: FailureClass, retriesUsed
  * @param jitter Uniform in [0, 1).
  */
 export function retryDelayMs(
-  policy: RetryPolicy,
+  policy: ModelRetryConfig,
   retry: number,
   retryAfterMs: number | null,
   jitter: number,

@@ -1,16 +1,10 @@
-import type { EventPayload, SessionId, StoredEvent } from "@cookie-agent/sdk/protocol";
+import type { EventPayload, SessionId } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-log.ts";
 import type { DispatchContext } from "../tool/call-context.ts";
-import type { DispatchStages } from "../tool/dispatch-stages.ts";
+import type { DispatchLog, DispatchStages } from "../tool/dispatch-stages.ts";
 import { Speculation } from "../tool/speculation.ts";
 import type { AdmittedRun } from "./admit-run.ts";
 import type { History } from "./history.ts";
-
-/** What a run may write: the log of its session. */
-export interface RunLog {
-  append(drafts: readonly EventDraft[]): Promise<StoredEvent[]>;
-  appendStream(draft: EventDraft): void;
-}
 
 /** What a run reads of its session's fold. */
 export interface RunView {
@@ -38,7 +32,7 @@ export class RunContext {
   readonly sessionId: SessionId;
   readonly rootSessionId: SessionId;
   readonly run: AdmittedRun;
-  readonly log: RunLog;
+  readonly log: DispatchLog;
   readonly view: RunView;
   readonly stages: DispatchStages;
   /** Canonical; also the working directory of calls. */
@@ -49,7 +43,7 @@ export class RunContext {
     sessionId: SessionId;
     rootSessionId: SessionId;
     run: AdmittedRun;
-    log: RunLog;
+    log: DispatchLog;
     view: RunView;
     stages: DispatchStages;
     workspaceRoot: string;

@@ -9,7 +9,7 @@ import type { EventDraft } from "../event/event-log.ts";
 import { safeLines } from "../support/safe-text.ts";
 import { dispatchTurn, type TurnCall } from "../tool/dispatch-turn.ts";
 import { attemptTurn, type TurnOutcome } from "./attempt-turn.ts";
-import { excerptTitle } from "./propose-title.ts";
+import { excerptTitle } from "./excerpt-title.ts";
 import type { RunContext } from "./run-context.ts";
 
 export interface RunSettings {

@@ -1,5 +1,5 @@
+import type { ContextDocument } from "../config/agents-md.ts";
 import type { AdmissionFacts } from "../run/admit-run.ts";
-import type { ContextDocument } from "../run/history.ts";
 import type { SessionStore } from "../store/session-store.ts";
 import type { Logger } from "../support/logger.ts";
 import type { DispatchStages } from "../tool/dispatch-turn.ts";

@@ -13,19 +13,17 @@ import type {
   ToolCallId,
   ToolCallOwner,
 } from "@cookie-agent/sdk/protocol";
-import { type ContextDocument, History } from "../run/history.ts";
+import { History } from "../run/history.ts";
 
 export interface PendingInput {
   readonly seq: number;
   readonly text: string;
 }
 
-/** A run as the log knows it; `terminal` once its one terminal event is in (S-041). */
+/** A run as the log knows it. */
 export interface RunRecord {
   readonly runId: RunId;
-  readonly clientRunId: string;
   readonly requestDigest: string;
-  terminal: boolean;
 }
 
 export interface OpenCall {
@@ -40,6 +38,7 @@ export interface OpenCall {
  */
 export class SessionState {
   readonly history = new History();
+  /** By the `client_run_id` that each was started with. */
   readonly runs = new Map<string, RunRecord>();
   readonly openCalls = new Map<ToolCallId, OpenCall>();
   readonly openApprovals = new Map<ApprovalId, { readonly runId: RunId }>();
@@ -52,7 +51,6 @@ export class SessionState {
   handle: string | null = null;
   status: SessionStatus = "idle";
   activeRun: RunRecord | null = null;
-  openAttempt: string | null = null;
   title: string | null = null;
   titleUpdatedSeq = 0;
   titleBlocked = false;
@@ -110,14 +108,7 @@ export class SessionState {
       case "run_interrupted":
         this.#ended("interrupted");
         break;
-      case "model_attempt_started":
-        this.openAttempt = payload.attempt_id;
-        break;
-      case "attempt_abandoned":
-        this.openAttempt = null;
-        break;
       case "model_turn_committed":
-        this.openAttempt = null;
         this.modelTurnSeq = payload.model_turn_seq;
         this.lastModel = payload.resolved_model;
         break;
@@ -146,10 +137,6 @@ export class SessionState {
     }
   }
 
-  get contextDocuments(): readonly ContextDocument[] {
-    return this.history.contextDocuments;
-  }
-
   #created(payload: EventPayloadOf<"session_created">): void {
     this.origin = payload.origin;
     this.cwdIdentity = payload.cwd_identity;
@@ -176,12 +163,7 @@ export class SessionState {
 
   #started(payload: EventPayloadOf<"run_started">, runId: RunId | null): void {
     if (runId === null) return;
-    this.activeRun = {
-      runId,
-      clientRunId: payload.client_run_id,
-      requestDigest: payload.request_digest,
-      terminal: false,
-    };
+    this.activeRun = { runId, requestDigest: payload.request_digest };
     this.runs.set(payload.client_run_id, this.activeRun);
     this.status = "running";
     this.agent = payload.agent;
@@ -191,9 +173,7 @@ export class SessionState {
   }
 
   #ended(status: SessionStatus): void {
-    if (this.activeRun !== null) this.activeRun.terminal = true;
     this.activeRun = null;
-    this.openAttempt = null;
     this.pendingInputs = [];
     this.unappliedInputs = [];
     this.status = status;

@@ -17,6 +17,25 @@ export async function withDeadline<T>(
   }
 }
 
+/** Settles like `work`, or rejects with `cancelled` as soon as `signal` aborts. */
+export async function untilAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  message: string,
+): Promise<T> {
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(new CookieError("cancelled", message));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
 /** Waits, or returns at once when `signal` aborts. True when the whole time passed. */
 export function sleep(delayMs: number, signal?: AbortSignal): Promise<boolean> {
   if (signal?.aborted) return Promise.resolve(false);

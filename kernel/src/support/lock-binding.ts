@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { hasCode } from "./has-code.ts";
 
 /** True when the whole open file is locked for us now; false when someone else holds it. */
 export type TryLock = (fd: number) => boolean;
@@ -25,7 +26,7 @@ async function load(): Promise<TryLock> {
       native.tryLock(fd, 0, 0, true);
       return true;
     } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "EAGAIN") return false;
+      if (hasCode(error, "EAGAIN")) return false;
       throw error;
     }
   };

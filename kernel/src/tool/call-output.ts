@@ -1,6 +1,6 @@
 import type { RunId, ToolCallId, ToolProgress } from "@cookie-agent/sdk/protocol";
 import { type CapturedOutput, OutputCapture } from "../artifact/capture-output.ts";
-import { cutUtf8, safeLines } from "../support/safe-text.ts";
+import { cutUtf8, shown, shownLines } from "../support/safe-text.ts";
 import { type CommittedTurn, type DispatchStages, draft } from "./dispatch-stages.ts";
 import type { OutputFeed } from "./output-hub.ts";
 import type { PreparedCall } from "./prepare-call.ts";
@@ -58,8 +58,8 @@ export class CallOutput {
         draft(this.#runId, {
           type: "tool_call_progress",
           tool_call_id: this.#toolCallId,
-          message: (message ?? "").replace(/\p{Cc}/gu, " "),
-          ...(display !== undefined && { display: safeLines(display, display.length * 3) }),
+          message: shown(message ?? ""),
+          ...(display !== undefined && { display: shownLines(display, display.length * 3) }),
         }),
       );
     }

@@ -1,5 +1,7 @@
 import { CookieError, type JsonObject } from "@cookie-agent/sdk/protocol";
 import type { ErrorObject, ValidateFunction } from "ajv";
+import { isNestedDeeper } from "../support/json-depth.ts";
+import { isJsonObject } from "../support/json-object.ts";
 import { explainArguments } from "./argument-problem.ts";
 import type { ToolSpec } from "./tool-slots.ts";
 
@@ -24,7 +26,7 @@ export class ArgumentChecker {
     if (!isJsonObject(input)) {
       throw invalidArguments(spec.name, "the arguments are not a JSON object");
     }
-    if (isDeeperThan(input, MAX_DEPTH)) {
+    if (isNestedDeeper(input, MAX_DEPTH)) {
       throw invalidArguments(spec.name, `the arguments are nested deeper than ${MAX_DEPTH} levels`);
     }
     const validate = await this.#validator(spec);
@@ -52,7 +54,7 @@ export function invalidArguments(tool: string, problem: string): CookieError {
 }
 
 async function compile({ name, parameters }: ToolSpec): Promise<ValidateFunction> {
-  if (isDeeperThan(parameters, MAX_DEPTH)) throw unusableSchema(name, "it is nested too deeply");
+  if (isNestedDeeper(parameters, MAX_DEPTH)) throw unusableSchema(name, "it is nested too deeply");
   const Compiler = await loadCompiler(parameters);
   const code = mentionsPatterns(parameters) ? { regExp: await loadLinearRegExp() } : {};
   const options = {
@@ -76,7 +78,7 @@ async function loadCompiler({ $schema: dialect }: JsonObject) {
 }
 
 async function loadLinearRegExp() {
-  return (await import("./linear-reg-exp.ts")).linearRegExp;
+  return (await import("../support/linear-reg-exp.ts")).linearRegExp;
 }
 
 function mentionsPatterns(parameters: JsonObject): boolean {
@@ -88,14 +90,4 @@ function unusableSchema(tool: string, problem: string): CookieError {
     "execution_failed",
     `the parameter schema of ${tool} cannot be used: ${problem}`,
   );
-}
-
-function isDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  return Object.values(value).some((inner) => isDeeperThan(inner, levels - 1));
-}
-
-function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

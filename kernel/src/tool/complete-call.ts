@@ -8,14 +8,13 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import type { CapturedOutput } from "../artifact/capture-output.ts";
 import { discardedOf } from "../plugin/discarded.ts";
-import { safeLines, safeText } from "../support/safe-text.ts";
+import { safeLines, safeText, shownLines } from "../support/safe-text.ts";
 import type { CallOutput } from "./call-output.ts";
-import type { CallEnd } from "./dispatch-stages.ts";
+import { type CallEnd, MAX_ERROR_BYTES } from "./dispatch-stages.ts";
 import type { PreparedCall } from "./prepare-call.ts";
 
 const MAX_DISPLAY_BYTES = 64 * 1024;
 const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
-const MAX_ERROR_BYTES = 4096;
 
 /**
  * Turns a plugin's checked answer into the call's end; rejects with what the capture reports. A plugin may answer
@@ -35,7 +34,7 @@ export async function completeCall(
   const result: ToolResult = {
     title: titleOf(call, answer),
     output: captured?.rendered ?? answer.content ?? "",
-    display: answer.display === undefined ? null : safeLines(answer.display, MAX_DISPLAY_BYTES),
+    display: answer.display === undefined ? null : shownLines(answer.display, MAX_DISPLAY_BYTES),
     metadata: metadataOf(answer),
     retained_output: captured?.retained ?? null,
     attachments: [],

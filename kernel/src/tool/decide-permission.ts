@@ -9,11 +9,9 @@ import {
 } from "../permission/evaluate-policy.ts";
 import { cutUtf8 } from "../support/safe-text.ts";
 import type { DispatchContext } from "./call-context.ts";
-import type { DispatchStages } from "./dispatch-stages.ts";
+import { type DispatchStages, MAX_ERROR_BYTES } from "./dispatch-stages.ts";
 import type { CallResource } from "./operation-identity.ts";
 import type { PreparedCall } from "./prepare-call.ts";
-
-const MAX_ERROR_BYTES = 4096;
 
 /** Judges one prepared call by the policy in force now and, where that asks, waits for whoever answers (S 6.7). */
 export async function decidePermission(

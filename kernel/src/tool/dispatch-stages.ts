@@ -58,6 +58,9 @@ export interface DispatchStages extends PrepareStages {
   readonly limits: OutputLimits;
 }
 
+/** Of the message of a call's error. */
+export const MAX_ERROR_BYTES = 4096;
+
 /** How one call ended; exactly what its terminal event says. */
 export interface CallEnd {
   readonly outcome: ToolOutcome;

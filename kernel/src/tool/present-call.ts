@@ -1,5 +1,5 @@
 import type { JsonObject, ToolPresentation } from "@cookie-agent/sdk/protocol";
-import { cutUtf8, safeText } from "../support/safe-text.ts";
+import { cutUtf8, safeText, shown } from "../support/safe-text.ts";
 
 const MAX_ARGUMENT_BYTES = 512;
 const SECRET_MARKERS = ["token", "secret", "password", "api_key", "apikey", "authorization"];
@@ -23,5 +23,5 @@ export function argumentText(args: JsonObject, name: string): string | null {
 function redactArgument(argument: string): string {
   const lower = argument.toLowerCase();
   if (SECRET_MARKERS.some((marker) => lower.includes(marker))) return "<redacted>";
-  return cutUtf8(argument.replace(/\p{Cc}/gu, " "), MAX_ARGUMENT_BYTES);
+  return cutUtf8(shown(argument), MAX_ARGUMENT_BYTES);
 }

@@ -1,4 +1,4 @@
-import { CookieError } from "@cookie-agent/sdk/protocol";
+import { untilAborted } from "../support/deadline.ts";
 import type { KeyMutex } from "../support/key-mutex.ts";
 
 /** `file:` and `path:` keys exclude each other over all plugins, any other key within its plugin (E-082). */
@@ -19,18 +19,10 @@ export async function holdKeys(
 ): Promise<() => void> {
   if (keys.length === 0) return () => undefined;
   const turn = mutex.acquire(keys);
-  let onAbort: () => void = () => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(new CookieError("cancelled", "the call was cancelled"));
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-  });
   try {
-    return await Promise.race([turn, aborted]);
+    return await untilAborted(turn, signal, "the call was cancelled");
   } catch (error) {
     void turn.then((release) => release());
     throw error;
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }

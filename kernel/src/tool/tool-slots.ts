@@ -1,16 +1,14 @@
 import type {
   AvailabilityPredicate,
-  Digest,
   JsonObject,
   PermissionAction,
   TrustTier,
 } from "@cookie-agent/sdk/protocol";
 import type { ToolsConfig } from "../config/config.ts";
+import { DEFAULT_PROFILE } from "../config/decode-tools.ts";
 import { isToolVisible, type Policy } from "../permission/evaluate-policy.ts";
 import { matchPattern } from "../permission/match-pattern.ts";
 import type { PluginFacts, ResolvedTool } from "../plugin/plugin-facts.ts";
-import { canonicalJson } from "../support/canonical-json.ts";
-import { sha256Hex } from "../support/digest.ts";
 import { closeParameters } from "./close-parameters.ts";
 import { fitSlot } from "./slot-contract.ts";
 
@@ -45,8 +43,6 @@ export interface ToolSet {
   pluginOf(name: string): string | undefined;
   /** The name exists in the profile, whether or not this run may use it. */
   isKnown(name: string): boolean;
-  /** Over name, plugin and declaration of every tool. */
-  readonly digest: Digest;
 }
 
 /** A plugin that was chosen for a tool and cannot serve it. */
@@ -57,9 +53,7 @@ export interface UnfitBinding {
 
 export interface SlotTable {
   entries(): readonly ToolEntry[];
-  /** One sentence per name that could not be bound or has losers. */
-  readonly diagnostics: readonly string[];
-  /** Bindings that leave their tool unavailable; each is among the diagnostics too. */
+  /** Bindings that leave their tool unavailable, one sentence each. */
   readonly unfit: readonly UnfitBinding[];
   /**
    * The tools that a run may see: its model calls tools, its policy has an allow or ask rule for the action (E-076)
@@ -82,29 +76,24 @@ interface Candidate {
  * Decides who serves each tool name of the active profile (E-071): an explicit binding, then the first-party
  * declaration, then the plugin that comes last in configuration order. `plugins` are first-party first.
  */
-export function buildSlotTable(options: {
+export function buildSlotTable({
+  plugins,
+  tools,
+}: {
   plugins: readonly PluginFacts[];
   tools: ToolsConfig;
 }): SlotTable {
-  const { tools } = options;
-  const diagnostics: string[] = [];
   const unfit: UnfitBinding[] = [];
   const entries: ToolEntry[] = [];
-  for (const [name, candidates] of groupByName(options.plugins, tools)) {
+  for (const [name, candidates] of groupByName(plugins, tools)) {
     const winner = chooseOwner(name, candidates, tools, unfit);
     if (winner === undefined) continue;
     const shadowed = candidates.filter(({ facts }) => facts.name !== winner.facts.name);
-    for (const { facts } of shadowed) {
-      diagnostics.push(
-        `${name} of plugin ${facts.name} is shadowed by plugin ${winner.facts.name}`,
-      );
-    }
     entries.push(toEntry(winner, shadowed));
   }
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   return {
     entries: () => entries,
-    diagnostics: [...diagnostics, ...unfit.map(({ problem }) => problem)],
     unfit,
     freeze: (run) => freezeTools(entries, run),
   };
@@ -178,13 +167,11 @@ function freezeTools(
   const visible = entries.filter((entry) => run.toolCalling && isOffered(entry, run));
   const byName = new Map(visible.map((entry) => [entry.name, entry]));
   const known = new Set(entries.map(({ name }) => name));
-  const pins = visible.map(({ name, plugin, tool }) => [name, plugin, tool.declarationDigest]);
   return {
     specs: visible.map(({ spec }) => spec),
     get: (name) => byName.get(name),
     pluginOf: (name) => byName.get(name)?.plugin,
     isKnown: (name) => known.has(name),
-    digest: sha256Hex(canonicalJson(pins)),
   };
 }
 
@@ -212,5 +199,3 @@ function isSelected(name: string, { include, exclude }: ToolsConfig): boolean {
   const matches = (pattern: string) => matchPattern(pattern, name);
   return !exclude.some(matches) && (include.length === 0 || include.some(matches));
 }
-
-const DEFAULT_PROFILE = "cookie";

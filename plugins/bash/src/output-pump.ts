@@ -1,12 +1,7 @@
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as delay } from "node:timers/promises";
-
-/** One piece of output on its way to the kernel. */
-export interface OutputChunk {
-  readonly stream: string;
-  readonly text: string;
-}
+import type { OutputChunk } from "@cookie-agent/sdk/plugin";
 
 /** Resolves when the kernel's side has taken the output. */
 export type SendOutput = (output: OutputChunk[]) => Promise<void>;

@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { ToolError } from "@cookie-agent/sdk/plugin";
 import { diskError } from "./disk-error.ts";
+import type { HeldFolder } from "./held-folder.ts";
 import { fitsPage, MAX_PAGE_BYTES, pageTooLarge } from "./page-bound.ts";
 
 /** One page of a folder's entries (T-058). */
@@ -15,7 +16,7 @@ const CONTROL = /\p{Cc}/gu;
 
 /** Lists a folder in the order of its names' bytes; links are not followed and nothing is hidden. */
 export async function listFolder(
-  folder: string,
+  folder: HeldFolder,
   offset: number,
   limit: number,
 ): Promise<FolderPage> {
@@ -41,11 +42,11 @@ export async function listFolder(
   return { text: lines.join(""), shown: lines.length, totalEntries: entries.length };
 }
 
-async function readEntries(folder: string) {
+async function readEntries(folder: HeldFolder) {
   try {
-    return await readdir(folder, { withFileTypes: true, encoding: "buffer" });
+    return await readdir(folder.at(""), { withFileTypes: true, encoding: "buffer" });
   } catch (error) {
-    throw diskError(`cannot list ${folder}`, error);
+    throw diskError(`cannot list ${folder.path}`, error);
   }
 }
 

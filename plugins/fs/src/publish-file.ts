@@ -1,9 +1,10 @@
 import type { BigIntStats } from "node:fs";
 import { closeSync } from "node:fs";
 import { type FileHandle, link, lstat, mkdir, open, rename, rm, unlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { ToolError } from "@cookie-agent/sdk/plugin";
 import { diskError, errnoOf } from "./disk-error.ts";
+import { type HeldFolder, holdFolder } from "./held-folder.ts";
 import type { LocatedTarget } from "./locate-target.ts";
 import {
   createStage,
@@ -38,7 +39,8 @@ let unsettledPath: string | undefined;
  * Puts content in place of a prepared target, whole or not at all (T-062).
  *
  * A target that is not as prepared is `operation_changed` and stays as it is. Nothing but the target is left
- * behind, whichever way this ends. Cancellation counts until the content is published.
+ * behind, whichever way this ends. Cancellation counts until the content is published. Everything happens in the
+ * folder that was prepared, held open, so that a link in its place leads nothing astray.
  *
  * @param parts The new content, in order.
  */
@@ -54,24 +56,30 @@ export async function publishFile(
     );
   }
   const { target } = prepared;
+  const folder = holdFolder(target.folder.path, target.folder);
+  if (folder === undefined) throw targetChanged(target.path);
   try {
-    if (target.leaf !== null) return await replaceFile(prepared, target.leaf, parts, signal);
+    if (target.leaf !== null)
+      return await replaceFile(prepared, target.leaf, folder, parts, signal);
     return target.missing.length === 1
-      ? await createFile(target, parts, signal)
-      : await createTree(target, parts, signal);
+      ? await createFile(target, folder, parts, signal)
+      : await createTree(target, folder, parts, signal);
   } catch (error) {
     throw diskError(`cannot write ${target.path}`, error);
+  } finally {
+    folder.close();
   }
 }
 
 async function replaceFile(
   prepared: PreparedFile,
   leaf: BigIntStats,
+  folder: HeldFolder,
   parts: readonly Buffer[],
   signal: AbortSignal,
 ): Promise<Publication> {
   const { target } = prepared;
-  const folder = dirname(target.canonical);
+  const place = placeOf(target, folder);
   const stage = await createStage(folder, 0o600);
   try {
     try {
@@ -84,7 +92,7 @@ async function replaceFile(
     const aside = await setAside(prepared, folder);
     try {
       checkSignal(signal, target.path);
-      await commit(target, stage.path, () => rename(stage.path, target.canonical));
+      await commit(target, { stage: stage.path, place }, () => rename(stage.path, place));
     } catch (error) {
       if (aside !== undefined) await unlink(aside).catch(() => undefined);
       throw error;
@@ -114,18 +122,18 @@ async function takeOver(handle: FileHandle, leaf: BigIntStats): Promise<void> {
  * Pins the object about to be replaced with a second name and checks that it is the prepared one, bytes included.
  * Undefined where the filesystem has no hard links; then the object is checked under its own name.
  */
-async function setAside(prepared: PreparedFile, folder: string): Promise<string | undefined> {
+async function setAside(prepared: PreparedFile, folder: HeldFolder): Promise<string | undefined> {
   const { target, sha256 } = prepared;
   revalidateTarget(target, sameFile);
-  const aside = await freeStagePath(folder, (path) => link(target.canonical, path)).catch(
-    (error: unknown) => {
-      if (linksUnsupported(error)) return undefined;
-      if (errnoOf(error) === "ENOENT") throw targetChanged(target.path);
-      throw error;
-    },
-  );
+  const place = placeOf(target, folder);
+  const aside = await freeStagePath(folder, (path) => link(place, path)).catch((error: unknown) => {
+    if (linksUnsupported(error)) return undefined;
+    if (errnoOf(error) === "ENOENT") throw targetChanged(target.path);
+    throw error;
+  });
   try {
-    const fd = openTarget({ ...target, canonical: aside ?? target.canonical }, sameFile);
+    const pinned = join(folder.path, basename(aside ?? place));
+    const fd = openTarget({ ...target, canonical: pinned }, sameFile, aside ?? place);
     try {
       if ((await digestFile(fd, target.path)) !== sha256) throw targetChanged(target.path);
     } finally {
@@ -140,20 +148,21 @@ async function setAside(prepared: PreparedFile, folder: string): Promise<string 
 
 async function createFile(
   target: LocatedTarget,
+  folder: HeldFolder,
   parts: readonly Buffer[],
   signal: AbortSignal,
 ): Promise<Publication> {
-  const folder = target.folder.path;
+  const place = placeOf(target, folder);
   const stage = await createStage(folder, 0o666);
   try {
     await writeAndClose(stage.handle, parts, signal);
     checkSignal(signal, target.path);
     revalidateTarget(target, sameFile);
     try {
-      await commit(target, stage.path, () => link(stage.path, target.canonical));
+      await commit(target, { stage: stage.path, place }, () => link(stage.path, place));
     } catch (error) {
       if (!linksUnsupported(error)) throw error;
-      await createDirectly(target, parts, signal);
+      await createDirectly(target, place, parts, signal);
     }
   } catch (error) {
     await rm(stage.path, { force: true });
@@ -165,16 +174,17 @@ async function createFile(
 /** Without hard links the name itself is created exclusively, and removed again when the content fails. */
 async function createDirectly(
   target: LocatedTarget,
+  place: string,
   parts: readonly Buffer[],
   signal: AbortSignal,
 ): Promise<void> {
-  const handle = await open(target.canonical, "wx", 0o666).catch((error: unknown) => {
+  const handle = await open(place, "wx", 0o666).catch((error: unknown) => {
     throw errnoOf(error) === "EEXIST" ? targetChanged(target.path) : error;
   });
   try {
     await writeAndClose(handle, parts, signal);
   } catch (error) {
-    await rm(target.canonical, { force: true });
+    await rm(place, { force: true });
     throw error;
   }
 }
@@ -182,11 +192,12 @@ async function createDirectly(
 /** Builds the missing folders and the file aside, then gives the outermost one its name. */
 async function createTree(
   target: LocatedTarget,
+  folder: HeldFolder,
   parts: readonly Buffer[],
   signal: AbortSignal,
 ): Promise<Publication> {
-  const folder = target.folder.path;
-  const [outermost = "", ...inner] = target.missing;
+  const place = placeOf(target, folder);
+  const inner = target.missing.slice(1);
   const stage = await createStageFolder(folder);
   try {
     const chain = [stage];
@@ -200,7 +211,7 @@ async function createTree(
     for (const path of chain.reverse()) await syncFolder(path);
     checkSignal(signal, target.path);
     revalidateTarget(target, sameFile);
-    await commit(target, stage, () => rename(stage, join(folder, outermost)));
+    await commit(target, { stage, place }, () => rename(stage, place));
   } catch (error) {
     await rm(stage, { recursive: true, force: true });
     throw error;
@@ -226,7 +237,7 @@ const OCCUPIED = new Set(["EEXIST", "ENOTEMPTY", "ENOTDIR", "EISDIR"]);
 /** The one step that makes the content visible. When it fails, finds out whether it happened all the same. */
 async function commit(
   target: LocatedTarget,
-  stage: string,
+  { stage, place }: { readonly stage: string; readonly place: string },
   step: () => Promise<void>,
 ): Promise<void> {
   const staged = await lstat(stage, { bigint: true });
@@ -234,7 +245,6 @@ async function commit(
     await step();
   } catch (error) {
     if (OCCUPIED.has(errnoOf(error) ?? "")) throw targetChanged(target.path);
-    const place = placeOf(target);
     const found = await lstat(place, { bigint: true }).catch((reason: unknown) =>
       errnoOf(reason) === "ENOENT" ? null : undefined,
     );
@@ -248,21 +258,21 @@ async function commit(
 }
 
 /** The name that publication gives: the target itself, or its outermost missing folder. */
-function placeOf(target: LocatedTarget): string {
-  return target.missing.length > 1
-    ? join(target.folder.path, target.missing[0] ?? "")
-    : target.canonical;
+function placeOf(target: LocatedTarget, folder: HeldFolder): string {
+  return folder.at(target.missing[0] ?? basename(target.canonical));
 }
 
 /** After publication: what fails now is told, not undone. */
-async function settle(folder: string, leftover: string | undefined): Promise<Publication> {
+async function settle(folder: HeldFolder, leftover: string | undefined): Promise<Publication> {
   const warnings: string[] = [];
-  await syncFolder(folder).catch(() => {
-    warnings.push(`the folder ${folder} could not be synced to disk`);
+  await syncFolder(folder.at("")).catch(() => {
+    warnings.push(`the folder ${folder.path} could not be synced to disk`);
   });
   if (leftover !== undefined) {
     await unlink(leftover).catch(() => {
-      warnings.push(`the temporary file ${leftover} could not be removed`);
+      warnings.push(
+        `the temporary file ${join(folder.path, basename(leftover))} could not be removed`,
+      );
     });
   }
   return { cleanupWarning: warnings.length === 0 ? null : warnings.join("; ") };

@@ -2,6 +2,7 @@ import { closeSync } from "node:fs";
 import { defineTool, ToolError, type ToolInvocation } from "@cookie-agent/sdk/plugin";
 import * as z from "zod";
 import { respellingNote } from "./equal-name.ts";
+import { holdFolder } from "./held-folder.ts";
 import { listFolder } from "./list-folder.ts";
 import {
   holding,
@@ -13,9 +14,15 @@ import {
 } from "./prepare-path.ts";
 import { readChunks } from "./read-chunks.ts";
 import { readPage } from "./read-page.ts";
-import { checkObjectType, openTarget, revalidateTarget, sameSnapshot } from "./target-identity.ts";
+import { ARTIFACT_SCHEME } from "./refuse-artifact.ts";
+import {
+  checkObjectType,
+  openTarget,
+  revalidateTarget,
+  sameSnapshot,
+  targetChanged,
+} from "./target-identity.ts";
 
-const ARTIFACT = "artifact://";
 const DEFAULT_LIMIT = 2000;
 const MAX_ARTIFACT_LIMIT = 2000;
 const MAX_URI_BYTES = 1024;
@@ -56,7 +63,7 @@ export const read = defineTool({
       const { filePath } = request.args;
       const page = pageOf(request.args);
       const args = { filePath, ...page };
-      if (filePath.startsWith(ARTIFACT)) {
+      if (filePath.startsWith(ARTIFACT_SCHEME)) {
         checkUri(filePath);
         return {
           resources: [{ action: "read", label: filePath, lifetime: "restart_stable" }],
@@ -82,7 +89,7 @@ export const read = defineTool({
     },
   },
   call: async (invocation: Invocation) => {
-    if (invocation.args.filePath.startsWith(ARTIFACT)) return readArtifact(invocation);
+    if (invocation.args.filePath.startsWith(ARTIFACT_SCHEME)) return readArtifact(invocation);
     const prepared = invocation.state;
     if (prepared === undefined) {
       throw new ToolError("prepared_capability_lost", "read was not prepared; prepare it again");
@@ -101,7 +108,9 @@ async function readPath({ target: prepared }: PreparedPath, { args, signal }: In
   const note = respellingNote(target.respelled);
   const tail = note === "" ? "" : `\n${note}`;
   if (target.leaf?.isDirectory()) {
-    const page = await listFolder(target.canonical, offset, limit);
+    const folder = holdFolder(target.canonical, target.leaf);
+    if (folder === undefined) throw targetChanged(target.path);
+    const page = await listFolder(folder, offset, limit).finally(() => folder.close());
     const empty = page.totalEntries === 0 ? "\n(empty directory)" : "";
     return {
       content: `<path>${target.path}</path>\n<type>directory</type>\n<entries>\n${page.text}</entries>${empty}${tail}`,
@@ -155,7 +164,7 @@ function pageOf({ filePath, offset, byte, limit }: ReadArgs) {
   return {
     offset: offset ?? 0,
     byte: byte ?? 0,
-    limit: filePath.startsWith(ARTIFACT) ? Math.min(wanted, MAX_ARTIFACT_LIMIT) : wanted,
+    limit: filePath.startsWith(ARTIFACT_SCHEME) ? Math.min(wanted, MAX_ARTIFACT_LIMIT) : wanted,
   };
 }
 

@@ -1,8 +1,8 @@
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open } from "node:fs/promises";
-import { join } from "node:path";
 import { ToolError } from "@cookie-agent/sdk/plugin";
 import { errnoOf } from "./disk-error.ts";
+import type { HeldFolder } from "./held-folder.ts";
 
 const PIECE_BYTES = 1024 * 1024;
 const MAX_ATTEMPTS = 1000;
@@ -11,7 +11,7 @@ let lastNumber = 0;
 
 /** Creates an empty file with a name of its own beside a target. The caller closes the handle. */
 export async function createStage(
-  folder: string,
+  folder: HeldFolder,
   mode: number,
 ): Promise<{ path: string; handle: FileHandle }> {
   let handle: FileHandle | undefined;
@@ -24,18 +24,18 @@ export async function createStage(
 }
 
 /** Creates an empty folder with a name of its own, under the ordinary umask mode. */
-export function createStageFolder(folder: string): Promise<string> {
+export function createStageFolder(folder: HeldFolder): Promise<string> {
   return freeStagePath(folder, (path) => mkdir(path));
 }
 
 /** Takes a stage name that nobody has: `take` must fail with `EEXIST` when somebody does. */
 export async function freeStagePath(
-  folder: string,
+  folder: HeldFolder,
   take: (path: string) => Promise<unknown>,
 ): Promise<string> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     lastNumber += 1;
-    const path = join(folder, `.cookie-agent-stage-${process.pid}-${lastNumber}`);
+    const path = folder.at(`.cookie-agent-stage-${process.pid}-${lastNumber}`);
     try {
       await take(path);
       return path;
@@ -43,7 +43,7 @@ export async function freeStagePath(
       if (errnoOf(error) !== "EEXIST") throw error;
     }
   }
-  throw new ToolError("execution_failed", `${folder} is full of old stage files; remove them`);
+  throw new ToolError("execution_failed", `${folder.path} is full of old stage files; remove them`);
 }
 
 export async function writeAll(

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { type BigIntStats, closeSync, constants, fstatSync, openSync } from "node:fs";
 import { ToolError } from "@cookie-agent/sdk/plugin";
 import { diskError, errnoOf } from "./disk-error.ts";
+import { isAt } from "./held-folder.ts";
 import { type LocatedTarget, locateTarget } from "./locate-target.ts";
 import { readChunks } from "./read-chunks.ts";
 
@@ -77,26 +78,27 @@ function sameObject(before: BigIntStats, now: BigIntStats): boolean {
 }
 
 /**
- * Opens a located file without following a link or waiting for a writer, and checks that the handle is that file.
- * The caller closes the descriptor.
+ * Opens a located file without following a link or waiting for a writer, and checks that the handle is that file and
+ * that the file is where it was located, not behind a link that came later. The caller closes the descriptor.
+ *
+ * @param access Another way to the same place.
  */
 export function openTarget(
   target: LocatedTarget,
   same: (before: BigIntStats, now: BigIntStats) => boolean,
+  access = target.canonical,
 ): number {
   let fd: number;
   try {
-    fd = openSync(
-      target.canonical,
-      constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
-    );
+    fd = openSync(access, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const code = errnoOf(error);
     if (code === "ENOENT" || code === "ELOOP" || code === "ENXIO") throw targetChanged(target.path);
     throw diskError(`cannot open ${target.path}`, error);
   }
   const opened = fstatSync(fd, { bigint: true });
-  if (target.leaf === null || !opened.isFile() || !same(target.leaf, opened)) {
+  const isSame = target.leaf !== null && opened.isFile() && same(target.leaf, opened);
+  if (!isSame || !isAt(fd, target.canonical)) {
     closeSync(fd);
     throw targetChanged(target.path);
   }

@@ -164,6 +164,16 @@ export class CookieClient {
     }
   }
 
+  /** What is stored of a session now, from its beginning; nothing is waited for. */
+  async readEvents(sessionId: SessionId): Promise<StoredEvent[]> {
+    const events: StoredEvent[] = [];
+    const cursor = () => events.at(-1)?.seq ?? 0;
+    for await (const page of this.#pages(sessionId, cursor, { outputs: false })) {
+      events.push(...page.events.map(asStored));
+    }
+    return events;
+  }
+
   close(): void {
     this.#connection.close();
     this.#endAll();

@@ -1,3 +1,4 @@
+import { settledWithin } from "../plugin/settled-within.ts";
 import { type SharedHostLease, setSharedHostSlot } from "../plugin/shared-host-slot.ts";
 import { CookieError } from "../protocol/errors.ts";
 import type { LineTransport } from "../rpc/line-transport.ts";
@@ -35,12 +36,10 @@ export class HostProcess {
       attach: (request) => this.#enqueue(() => this.#attach(request)),
       detach: ({ plugin }) => this.#detach(plugin),
     });
-    let timer: NodeJS.Timeout | undefined;
-    const expiry = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, STOP_WAIT_MS);
-    });
-    await Promise.race([Promise.all([...this.#attached.values()].map((a) => a.stopped)), expiry]);
-    clearTimeout(timer);
+    await settledWithin(
+      [...this.#attached.values()].map(({ stopped }) => stopped),
+      STOP_WAIT_MS,
+    );
   }
 
   #enqueue(work: () => Promise<void>): Promise<void> {

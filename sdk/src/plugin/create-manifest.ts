@@ -12,7 +12,22 @@ import type { ToolDefinition, ToolParameters } from "./define-tool.ts";
  */
 export function createManifest(plugin: Plugin, runtime: PluginRuntime): Manifest {
   const { definition } = plugin;
-  const tools = Object.entries(definition.tools).map(([name, tool]) => declareTool(name, tool));
+  const refuse = (member: string, problem: string, cause?: unknown) =>
+    new CookieError("invalid_declaration", `plugin ${definition.name}: ${member}: ${problem}`, {
+      data: { member },
+      cause,
+    });
+  const entries = Object.entries(definition.tools ?? {});
+  const tools = entries.map(([name, tool]) => {
+    if (typeof tool?.call !== "function")
+      throw refuse(`tools.${name}`, "expected a tool with `call`");
+    try {
+      return declareTool(name, tool);
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : "cannot be described";
+      throw refuse(`tools.${name}.parameters`, problem, error);
+    }
+  });
   const parsed = Manifest.safeParse(
     withoutUndefined({
       manifest: 1,
@@ -38,12 +53,10 @@ export function createManifest(plugin: Plugin, runtime: PluginRuntime): Manifest
   );
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  const member = issue?.path.map(String).join(".") || "manifest";
-  throw new CookieError(
-    "invalid_declaration",
-    `plugin ${definition.name}: ${member}: ${issue?.message ?? "invalid"}`,
-    { data: { member } },
-  );
+  const [section, index, ...rest] = issue?.path ?? [];
+  const tool = section === "tools" ? entries[Number(index)]?.[0] : undefined;
+  const path = tool === undefined ? (issue?.path ?? []) : [section, tool, ...rest];
+  throw refuse(path.map(String).join(".") || "manifest", issue?.message ?? "invalid");
 }
 
 function declareTool(name: string, tool: ToolDefinition): JsonObject {
@@ -69,6 +82,9 @@ function declareTool(name: string, tool: ToolDefinition): JsonObject {
 }
 
 function describeParameters(parameters: ToolParameters): JsonObject {
+  if (typeof parameters !== "object" || parameters === null) {
+    throw new Error("expected a zod object or a JSON Schema");
+  }
   if (!isZodObject(parameters)) return parameters;
   const { $schema, ...schema } = z.toJSONSchema(parameters, {
     target: "draft-2020-12",
@@ -79,6 +95,7 @@ function describeParameters(parameters: ToolParameters): JsonObject {
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
     },
   });
+  if (schema.type !== "object") throw new Error("the zod schema is not a z.object");
   return { ...schema, additionalProperties: false };
 }
 

@@ -9,24 +9,29 @@ export interface PluginDefinition {
   readonly name: string;
   /** Semantic version of the package. */
   readonly version: string;
+  /** By tool name: 1 to 64 of `A-Z a-z 0-9 _ -`; each made with `defineTool`. */
   readonly tools: Readonly<Record<string, ToolDefinition>>;
-  /** Shared host process; first-party plugins only. */
+  /** Name of the host process it shares with other plugins; first-party plugins only. */
   readonly group?: string;
   /** Environment variables passed through from the kernel; tier-gated. */
   readonly env?: { readonly inherit: "*" | readonly string[] };
+  /** What it wants beyond answering calls, such as host services; `tools` follows from the tools. */
   readonly capabilities?: Capabilities;
   /** Section of the system prompt, at most 16 KiB; tier-gated. */
   readonly instructions?: string;
+  /** When the process starts: default `tool`, at first use; `session` when it hooks or subscribes (E-050 to E-052). */
   readonly activation?: Manifest["activation"];
+  /** Start ahead of a call: default `stream`, when the model begins to name one of its tools (E-057). */
   readonly prewarm?: Manifest["prewarm"];
+  /** After a crash: default `on_demand`, at the next use; `never` for an untrusted plugin. */
   readonly restart?: Manifest["restart"];
-  /** Unanswered requests the plugin takes at once, 1 to 256. */
+  /** Unanswered requests the plugin takes at once, 1 to 256; default 8, first-party 64. */
   readonly maxInFlight?: number;
-  /** Idle time after which the process is stopped; 0 means never. */
+  /** Idle milliseconds after which a process of activation `tool` is stopped; default 600000, 0: never. */
   readonly idleMs?: number;
-  /** Sections of the kernel's configuration the plugin wants to read. */
+  /** Sections of the kernel's configuration the plugin wants to read; tier-gated. */
   readonly kernelConfig?: readonly string[];
-  /** JSON Schema of the entry's `config` table. */
+  /** JSON Schema of the entry's `config` table; a table that does not match keeps the plugin from loading. */
   readonly configSchema?: JsonObject;
   /** Runs once, before the first call; an error makes the plugin fail to start. */
   start?(context: PluginContext): void | Promise<void>;
@@ -36,18 +41,24 @@ export interface PluginDefinition {
 
 /** What the kernel told the plugin when it started. */
 export interface PluginContext {
+  /** The `config` table of the plugin's entry in the configuration. */
   readonly config: JsonObject;
+  /** Absolute folders. */
   readonly paths: {
+    /** The user's; a call names its own `cwd`. */
     readonly workspace: string;
     /** Private, survives restarts. */
     readonly data: string;
     /** Private, removed after exit. */
     readonly scratch: string;
   };
+  /** Where the plugin was loaded from, which decides what it may declare. */
   readonly tier: TrustTier;
+  /** Version of the kernel. */
   readonly engineVersion: string;
   /** Host grants in force; degrade instead of probing. */
   readonly services: readonly HostGrant[];
+  /** Writes to the kernel's log; at most 4 KiB of the message are kept. */
   log(level: LogLevel, message: string, fields?: JsonObject): void;
 }
 
@@ -56,6 +67,7 @@ export interface Plugin {
   readonly definition: PluginDefinition;
 }
 
+/** Checks nothing: a wrong declaration is reported when the manifest is written and when the plugin starts. */
 export function definePlugin(definition: PluginDefinition): Plugin {
   return Object.freeze({ definition });
 }

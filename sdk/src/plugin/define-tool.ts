@@ -36,15 +36,17 @@ export interface DynamicPrepare<Args, State> {
 export interface ToolDefinition<Schema extends ToolParameters = ToolParameters, State = unknown> {
   /** Sent to the model unchanged; 1 to 16384 bytes. */
   readonly description: string;
+  /** The kernel checks each call's arguments against it; a zod schema then adds its defaults and refinements. */
   readonly parameters: Schema;
   /** snake_case; what permission rules of action `plugin` match. */
   readonly permissionName: string;
-  /** Profiles in which the tool exists (E-201). */
+  /** Profiles in which the tool exists; default: all, for a first-party tool `default` (E-201). */
   readonly profile?: readonly string[];
   /** Argument shown next to the title; default: the primary resource. */
   readonly displayArgument?: string | null;
   /** Short form of a static prepare with one resource of action `plugin`. */
   readonly primaryResourceParam?: string | null;
+  /** What the call will touch; default: `primaryResourceParam`, else a check of the tool's name alone. */
   readonly prepare?: StaticPrepare | DynamicPrepare<ArgumentsOf<Schema>, State>;
   /** Default `exclusive`: calls of one turn run one after another. */
   readonly concurrency?: Concurrency;
@@ -52,7 +54,7 @@ export interface ToolDefinition<Schema extends ToolParameters = ToolParameters, 
   readonly output?: OutputDeclaration;
   /** `opt_out` sends the whole text to the model; trusted plugins only. */
   readonly resultTruncation?: "bounded" | "opt_out";
-  /** Null: no kernel timeout; trusted plugins only. */
+  /** Default: the entry's `tool_timeout_ms`. Null: no kernel timeout; trusted plugins only. */
   readonly timeoutMs?: number | null;
   /** Boolean argument that opens standard input for the call when true. */
   readonly stdinArgument?: string;

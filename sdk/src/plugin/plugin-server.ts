@@ -22,6 +22,7 @@ import { createHostClient, writeLog } from "./host-client.ts";
 import { parseArguments } from "./parse-arguments.ts";
 import { PreparedStates, releaseState } from "./prepared-states.ts";
 import { RunningCall } from "./running-call.ts";
+import { settledWithin } from "./settled-within.ts";
 import { toWireResult } from "./wire-result.ts";
 
 /** How long the output of a failed call may wait to be taken. */
@@ -142,13 +143,19 @@ export class PluginServer {
     }
     const args = parseArguments(tool, params.arguments);
     try {
-      const { state, release, primaryArgument, resources, serialize, ...rest } =
-        await tool.prepare.run({
-          args,
-          ...identityOf(params),
-          signal,
-          host: createHostClient(this.#connection, params.context_id, signal),
-        });
+      const prepared = await tool.prepare.run({
+        args,
+        ...identityOf(params),
+        signal,
+        host: createHostClient(this.#connection, params.context_id, signal),
+      });
+      if (!Array.isArray(prepared?.resources)) {
+        throw new CookieError(
+          "prepare_failed",
+          `prepare.run of tool ${params.tool} returned no list of resources; return {resources: [...]}`,
+        );
+      }
+      const { state, release, primaryArgument, resources, serialize, ...rest } = prepared;
       const held = { tool: params.tool, state, release };
       if (signal.aborted) {
         releaseState(held);
@@ -276,16 +283,11 @@ function identityOf(params: ParamsOf<typeof ToolsPrepare>) {
 function describeFailure(error: unknown, code: string, signal?: AbortSignal): CookieError {
   if (signal?.aborted) return new CookieError("cancelled", "cancelled", { cause: error });
   if (isCookieError(error)) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new CookieError(code, message, { cause: error });
+  return new CookieError(code, thrownText(error), { cause: error });
 }
 
-async function settledWithin(work: readonly Promise<void>[], timeoutMs: number): Promise<void> {
-  if (work.length === 0) return;
-  let timer: NodeJS.Timeout | undefined;
-  const expiry = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs);
-  });
-  await Promise.race([Promise.allSettled(work), expiry]);
-  clearTimeout(timer);
+function thrownText(thrown: unknown): string {
+  if (thrown instanceof Error) return thrown.message === "" ? thrown.name : thrown.message;
+  if (typeof thrown === "string" && thrown !== "") return thrown;
+  return `something that is no Error was thrown (${thrown === null ? "null" : typeof thrown})`;
 }

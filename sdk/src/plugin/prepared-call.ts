@@ -8,9 +8,11 @@ export interface PrepareRequest<Args = JsonObject> {
   readonly tool: string;
   readonly sessionId: string;
   readonly runId: string;
+  /** Key of this call on the wire; the same in `call`. */
   readonly invocationId: string;
   readonly cwd: string;
   readonly workspaceRoot: string;
+  /** Aborts when the result is no longer wanted. */
   readonly signal: AbortSignal;
   readonly host: HostClient;
 }
@@ -27,7 +29,9 @@ export interface PreparedCall<State = unknown> {
   readonly state?: State;
   /** Frees the state when no call will use it. After `call` started, the state is the call's own. */
   release?(): void | Promise<void>;
+  /** Names the call on a screen; default: the tool's name. At most 1 KiB, one line. */
   readonly title?: string;
+  /** Shown next to the title; default: the display argument. At most 1 KiB, one line. */
   readonly primaryArgument?: string;
   /** Shown with an approval, for example a diff; at most 64 KiB. */
   readonly detail?: string;

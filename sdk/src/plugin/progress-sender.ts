@@ -1,3 +1,4 @@
+import { CookieError } from "../protocol/errors.ts";
 import { PROGRESS_LIMITS, ToolsProgress } from "../protocol/host-methods.ts";
 import type { ParamsInput } from "../protocol/method.ts";
 import type { Connection } from "../rpc/connection.ts";
@@ -41,6 +42,14 @@ export class ProgressSender {
   /** Resolves when the stream took all of it. After the call has ended nothing is sent any more. */
   send(progress: ProgressDelta): Promise<void> {
     if (this.#ended) return Promise.resolve();
+    const problem = problemOf(progress);
+    if (problem !== undefined) {
+      const error = new CookieError("protocol_violation", `progress was given ${problem}`);
+      this.#failure ??= error;
+      const failed = Promise.reject(error);
+      failed.catch(() => undefined);
+      return failed;
+    }
     let sent: Promise<void> = Promise.resolve();
     for (const delta of splitDelta(progress)) {
       sent = this.#enqueue(delta);
@@ -118,6 +127,24 @@ export class ProgressSender {
     this.#wake = undefined;
     return !this.#gaveUp;
   }
+}
+
+/** What an author without a type checker gave that nothing could be sent of. */
+function problemOf(progress: unknown): string | undefined {
+  const expected = "expected {output, message, display}";
+  if (typeof progress !== "object" || progress === null || Array.isArray(progress)) {
+    return `no object; ${expected}`;
+  }
+  const unknown = Object.keys(progress).find((n) => !["output", "message", "display"].includes(n));
+  if (unknown !== undefined) return `an unknown member ${unknown}; ${expected}`;
+  const { output, message, display } = progress as ProgressDelta;
+  if (![message, display].every((text) => text === undefined || typeof text === "string")) {
+    return "a message or display that is no text";
+  }
+  if (output === undefined || typeof output === "string") return undefined;
+  const isChunks =
+    Array.isArray(output) && output.every((chunk) => typeof chunk?.text === "string");
+  return isChunks ? undefined : "an output that is neither text nor a list of {stream, text}";
 }
 
 interface SplitDelta {

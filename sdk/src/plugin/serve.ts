@@ -1,3 +1,4 @@
+import { CookieError } from "../protocol/errors.ts";
 import { createLineTransport } from "../rpc/line-transport.ts";
 import type { Transport } from "../rpc/transport.ts";
 import type { Plugin } from "./define-plugin.ts";
@@ -8,6 +9,9 @@ import { writeManifest } from "./write-manifest.ts";
 
 const FLUSH_TIMEOUT_MS = 1000;
 
+/** Of this entry: in a shared host each one brings its own copy of this module. */
+let isServing = false;
+
 /**
  * Runs a plugin: the last statement of its entry file.
  *
@@ -16,6 +20,13 @@ const FLUSH_TIMEOUT_MS = 1000;
  * `cookie-plugin.json` and leaves (E-038).
  */
 export async function serve(plugin: Plugin): Promise<void> {
+  if (isServing) {
+    throw new CookieError(
+      "protocol_violation",
+      `plugin ${plugin.definition.name}: serve was called twice; an entry file serves one plugin, once`,
+    );
+  }
+  isServing = true;
   const slot = findSharedHostSlot();
   if (slot !== undefined) return serveInHost(plugin, slot.take());
   const entryFile = process.argv[1];

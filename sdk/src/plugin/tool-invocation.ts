@@ -4,6 +4,7 @@ import type { HostClient } from "./host-client.ts";
 
 /** What one call is told, and what it may do while it runs. */
 export interface ToolInvocation<Args = JsonObject, State = unknown> {
+  /** Parsed by the tool's schema, as `prepare.run` normalized them. */
   readonly args: Args;
   readonly tool: string;
   readonly sessionId: string;
@@ -30,6 +31,7 @@ export interface ToolInvocation<Args = JsonObject, State = unknown> {
   progress(delta: ProgressDelta): Promise<void>;
 }
 
+/** One step of a running call; any of its members may be absent. */
 export interface ProgressDelta {
   /** Text of the one stream, or chunks of named streams; lossless. */
   readonly output?: string | readonly OutputChunk[];
@@ -39,7 +41,9 @@ export interface ProgressDelta {
   readonly display?: string;
 }
 
+/** Text of one named stream. */
 export interface OutputChunk {
+  /** One of the streams that the tool's `output` declares. */
   readonly stream: string;
   readonly text: string;
 }
@@ -64,5 +68,6 @@ export interface ToolAnswerOptions {
   readonly display?: string;
   /** At most 64 KiB of JSON. */
   readonly metadata?: JsonObject;
+  /** Media for the model: URIs of artifacts or files in `paths.scratch`. */
   readonly attachments?: ToolCallResult["attachments"];
 }

@@ -121,7 +121,7 @@ export const PluginState = z.enum([
 ]);
 export type PluginState = z.infer<typeof PluginState>;
 
-/** E-044. */
+/** What is known of one plugin, whether its process runs or not (E-044). */
 export const PluginStatus = z.object({
   plugin: z.string(),
   state: PluginState,
@@ -140,6 +140,7 @@ export const PluginStatus = z.object({
 export type PluginStatus = z.infer<typeof PluginStatus>;
 
 const session = { session_id: SessionId };
+const nonblank = z.string().refine((text) => text.trim() !== "", { error: "must not be blank" });
 
 export const Handshake = request(
   "handshake",
@@ -217,13 +218,13 @@ export const RunStart = request(
     ...session,
     client_run_id: ClientKey,
     selection: RunSelection,
-    input: z.string().refine((text) => text.trim() !== "", { error: "must not be blank" }),
+    input: nonblank,
   }),
   z.object({ run_id: RunId }),
 );
 export const RunSteer = request(
   "run.steer",
-  z.strictObject({ run_id: RunId, input: z.string().refine((text) => text.trim() !== "") }),
+  z.strictObject({ run_id: RunId, input: nonblank }),
   z.object({ accepted: z.boolean(), handled_reason: z.string().optional() }),
 );
 export const RunRecallSteer = request(

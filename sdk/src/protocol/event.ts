@@ -101,7 +101,7 @@ export const ToolCallOwner = z.object({
   model_turn_seq: Seq,
   content_index: Count,
   model_call_id: boundedText(1, 512),
-  provider_item_id: boundedText(1, 512).nullable(),
+  provider_item_id: boundedText(1, 512).nullable().default(null),
 });
 export type ToolCallOwner = z.infer<typeof ToolCallOwner>;
 
@@ -216,7 +216,7 @@ export const EVENT_PAYLOADS = {
     resolved_model: ModelSelection,
     usage: Usage,
     /** Integer pico-dollars as a decimal string would lose no digit; null = unpriced. */
-    estimated_cost_pico_usd: Count.nullable(),
+    estimated_cost_pico_usd: Count.nullable().default(null),
   }),
   model_fallback: payload("model_fallback", {
     from: ModelSelection,
@@ -248,7 +248,7 @@ export const EVENT_PAYLOADS = {
     owner: ToolCallOwner,
     outcome: ToolOutcome,
     result: ToolResult.nullable(),
-    error: ToolCallError.nullable(),
+    error: ToolCallError.nullable().default(null),
   }),
   approval_requested: payload("approval_requested", { request: ApprovalRequest }),
   approval_doom_loop_detected: payload("approval_doom_loop_detected", {

@@ -24,7 +24,7 @@ export const ResolvedModel = z.object({
 });
 export type ResolvedModel = z.infer<typeof ResolvedModel>;
 
-const tokens = Count.nullable();
+const tokens = Count.nullable().default(null);
 /** Token counts as the provider reported them; null = not reported. */
 export const Usage = z.object({
   input_tokens: tokens,
@@ -63,10 +63,10 @@ export const ToolCallPart = z.object({
   type: z.literal("tool_call"),
   /** The model's id, made unique within the run (B118). */
   id: boundedText(1, 512),
-  provider_item_id: boundedText(1, 512).nullable(),
+  provider_item_id: boundedText(1, 512).nullable().default(null),
   name: boundedText(1, 512),
   input: z.unknown(),
-  raw_input: z.string().nullable(),
+  raw_input: z.string().nullable().default(null),
   metadata,
 });
 export type ToolCallPart = z.infer<typeof ToolCallPart>;
@@ -161,9 +161,11 @@ export const ToolResult = z.object({
   title: boundedText(1, 1024),
   output: boundedText(0, 2 * 1024 * 1024),
   /** Null: show `output`. */
-  display: boundedText(0, 64 * 1024).nullable(),
+  display: boundedText(0, 64 * 1024)
+    .nullable()
+    .default(null),
   metadata: JsonObject,
-  retained_output: RetainedOutput.nullable(),
+  retained_output: RetainedOutput.nullable().default(null),
   attachments: z.array(ToolAttachment).max(256),
 });
 export type ToolResult = z.infer<typeof ToolResult>;

@@ -2,7 +2,7 @@ import type { Message } from "vscode-jsonrpc";
 import type { FrameFlow } from "./transport.ts";
 
 /** Frames and bytes of one pipe that may wait before reading stops (E-012). */
-export const WAITING_LIMITS = { frames: 256, bytes: 8 * 1024 * 1024 } as const;
+const WAITING_LIMITS = { frames: 256, bytes: 8 * 1024 * 1024 } as const;
 
 export interface FrameValveOptions {
   pause(): void;

@@ -15,6 +15,24 @@ function toolNames(body: unknown): unknown[] {
   return (pick(body, "tools") as unknown[]).map((tool) => pick(tool, "function", "name"));
 }
 
+describe("a plugin of the workspace's", () => {
+  test("[C-234] it is not started any more when a file changed after the start", async () => {
+    const kernel = await openTestKernel({
+      trust: "this_process",
+      prepare: (project) => project.write(".cookie-agent/config.toml", fixturePlugin("echo")),
+      answers: [{ calls: [echo("hello")] }, { text: "ok" }],
+    });
+    await kernel.project.write(".cookie-agent/later.txt", "changed");
+    const { watch } = await kernel.run("Hi");
+    const { error } = watch.payloads("tool_call_terminated")[0] ?? {};
+    expect(error).toMatchObject({ code: "plugin_unavailable" });
+    expect(error?.message).toContain("cookie trust");
+    const { plugins } = await kernel.client.request(PluginsStatus, {});
+    const status = plugins.find(({ plugin }) => plugin === "echo");
+    expect(status).toMatchObject({ state: "failed", pid: null, source: "workspace" });
+  });
+});
+
 describe("a plugin of the user's", () => {
   test("[S-002] its tools are published under the action plugin and run in a process of its own", async () => {
     const kernel = await openTestKernel({

@@ -3,11 +3,11 @@ import { expect, test } from "vitest";
 import { jsonLine, printable, printableLines } from "../../../cli/src/printable.ts";
 
 test("one line keeps letters and loses controls and marks that reorder", () => {
-  expect(printable("a\u001B[31m\u009Bb\u202Ec\nd é 漢")).toBe("a [31m b c d é 漢");
+  expect(printable("a\u001B[31m\u009Bb\u202Ec\nd é 漢 r\u200Bm")).toBe("a [31m b c d é 漢 r m");
 });
 
 test("several lines keep newline and tab alone", () => {
-  expect(printableLines("a\tb\r\nc\u001B]0;x\u0007\u009B")).toBe("a\tb\nc]0;x");
+  expect(printableLines("a\tb\r\nc\u001B]0;x\u0007\u009B\u202E")).toBe("a\tb\nc]0;x");
 });
 
 test("a JSON line carries every text unchanged and no control character", () => {

@@ -14,9 +14,8 @@ export const listSessions = defineCommand({
     "data-dir": dataDirFlag,
   },
   async run({ flags }) {
-    const { sessions } = await withLocalKernel(
-      { headless: true, ...dataDirOption(flags["data-dir"]) },
-      ({ client }) => client.request(SessionList, {}),
+    const { sessions } = await withLocalKernel(dataDirOption(flags["data-dir"]), ({ client }) =>
+      client.request(SessionList, {}),
     );
     const shown = sessions.slice(0, flags.limit ?? sessions.length);
     if (flags.json) printJson({ sessions: shown });

@@ -1,10 +1,4 @@
-import type { CookieClient } from "@cookie-agent/sdk/client";
-import {
-  EventsSubscribe,
-  SessionGet,
-  type SessionId,
-  type StoredEvent,
-} from "@cookie-agent/sdk/protocol";
+import { SessionGet } from "@cookie-agent/sdk/protocol";
 import { string } from "@oclif/core/args";
 import { defineCommand } from "../../command.ts";
 import { dataDirFlag, dataDirOption } from "../../data-dir-flag.ts";
@@ -21,10 +15,10 @@ export const showSession = defineCommand({
   async run({ args, flags }) {
     const sessionId = requireSessionId(args.id, "session show");
     const { session, events } = await withLocalKernel(
-      { headless: true, ...dataDirOption(flags["data-dir"]) },
+      dataDirOption(flags["data-dir"]),
       async ({ client }) => ({
         ...(await client.request(SessionGet, { session_id: sessionId })),
-        events: await readEvents(client, sessionId),
+        events: await client.readEvents(sessionId),
       }),
     );
     if (flags.json) {
@@ -39,18 +33,3 @@ export const showSession = defineCommand({
     return undefined;
   },
 });
-
-/** What is stored now, page by page; nothing is waited for. */
-async function readEvents(client: CookieClient, sessionId: SessionId): Promise<StoredEvent[]> {
-  const events: StoredEvent[] = [];
-  for (;;) {
-    const page = await client.request(EventsSubscribe, {
-      session_id: sessionId,
-      cursor: events.at(-1)?.seq ?? 0,
-      outputs: false,
-    });
-    // the kernel checked the payloads when they were written
-    events.push(...(page.events as unknown as StoredEvent[]));
-    if (page.more !== true || page.events.length === 0) return events;
-  }
-}

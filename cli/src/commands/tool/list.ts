@@ -24,7 +24,7 @@ export const listTools = defineCommand({
   args: {},
   flags: { agent: string({ char: "a", description: "agent whose rules count" }) },
   async run({ flags }) {
-    const tools = await withLocalKernel({ headless: true }, async ({ client }) => {
+    const tools = await withLocalKernel({}, async ({ client }) => {
       const { snapshot } = await client.request(RuntimeSnapshotGet, {});
       const effects = await readEffects(client, snapshot, flags.agent);
       return snapshot.tools.map((tool) => ({

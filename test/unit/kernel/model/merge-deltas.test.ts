@@ -10,9 +10,12 @@ const response = (type: string, fields: object) =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
 const spaced = (event: string) => event.replaceAll('":', '": ').replaceAll(',"', ', "');
 
-function merge(...pieces: readonly string[]): string {
-  const merger = new DeltaMerger();
-  return pieces.map((piece) => Buffer.from(merger.merge(Buffer.from(piece)))).join("");
+/** A piece of a few events is not worth looking through. */
+const pings = ": ping\n\n".repeat(6);
+
+function merge(events: string): string {
+  const piece = new DeltaMerger().merge(Buffer.from(pings + events));
+  return Buffer.from(piece).toString().slice(pings.length);
 }
 
 test.for([
@@ -106,8 +109,8 @@ const anyDelta = fc.oneof(
 test("however a stream is cut, its texts stay the same", () => {
   fc.assert(
     fc.property(
-      fc.array(anyDelta, { maxLength: 12 }),
-      fc.array(fc.nat({ max: 2000 }), { maxLength: 6 }),
+      fc.array(anyDelta, { maxLength: 40 }),
+      fc.array(fc.nat({ max: 5000 }), { maxLength: 6 }),
       (events, cuts) => {
         const bytes = Buffer.from(events.join(""));
         const merger = new DeltaMerger();

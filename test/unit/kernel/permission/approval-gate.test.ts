@@ -413,7 +413,7 @@ describe("restoring", () => {
     await outcome;
 
     const restored = new GateSession({}).gate;
-    restored.restore(session.events);
+    for (const event of session.events) restored.apply(event);
     expect(restored.list()).toEqual(session.gate.list());
     expect(restored.list("approved")).toHaveLength(1);
     expect(await restored.respond(response)).toEqual(settled);
@@ -425,7 +425,7 @@ describe("restoring", () => {
     const outcome = session.gate.decide(askFor(), run.signal);
     const record = await session.waiting();
     const restored = new GateSession({}).gate;
-    restored.restore(session.events);
+    for (const event of session.events) restored.apply(event);
     await expect(restored.respond(answer(record, "approve_once"))).rejects.toMatchObject({
       code: "approval_not_pending",
     });

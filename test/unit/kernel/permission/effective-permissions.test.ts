@@ -8,7 +8,7 @@ import {
 } from "../../../../kernel/src/permission/evaluate-policy.ts";
 
 function policy(documentRules: readonly PermissionRule[], overlayRules: OverlayRule[] = []) {
-  return { documentRules, overlayRules, workspaceRoot: "/work/space" };
+  return { documentRules, overlayRules, workspaceRoot: "/home/me/space" };
 }
 
 describe("effectivePermissions", () => {

@@ -24,7 +24,7 @@ function policy(document: Rules, overlay: { user?: Rules; flag?: Rules } = {}): 
     ...rules(overlay.user ?? []).map((rule) => ({ ...rule, source: "user" as const })),
     ...rules(overlay.flag ?? []).map((rule) => ({ ...rule, source: "flag" as const })),
   ];
-  return { documentRules: rules(document), overlayRules, workspaceRoot: "/work/space" };
+  return { documentRules: rules(document), overlayRules, workspaceRoot: "/home/me/space" };
 }
 
 function effectOf(of: Policy, action: PermissionAction, label: string | null): PermissionEffect {
@@ -173,8 +173,8 @@ describe("the workspace directory", () => {
 
   test.for<[string, PermissionEffect]>([
     ["src/a.ts", "allow"],
-    ["/work/space/src/a.ts", "allow"],
-    ["/work/spaces/src/a.ts", "deny"],
+    ["/home/me/space/src/a.ts", "allow"],
+    ["/home/me/spaces/src/a.ts", "deny"],
     ["lib/a.ts", "deny"],
     ["/src/a.ts", "deny"],
     ["artifact://src/a", "deny"],
@@ -184,7 +184,7 @@ describe("the workspace directory", () => {
 
   test("[C-014] [S-152] it is expanded for read and write only", () => {
     expect(effectOf(inside, "read", "a")).toBe("allow");
-    expect(effectOf(inside, "webfetch", "/work/space")).toBe("deny");
+    expect(effectOf(inside, "webfetch", "/home/me/space")).toBe("deny");
   });
 });
 

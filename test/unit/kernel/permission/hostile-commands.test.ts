@@ -11,7 +11,7 @@ async function effectOf(
   const documentRules = Object.entries(rules).map(
     ([resource, effect]): PermissionRule => ({ action: "bash", resource, effect }),
   );
-  const policy = { documentRules, overlayRules: [], workspaceRoot: "/work/space" };
+  const policy = { documentRules, overlayRules: [], workspaceRoot: "/home/me/space" };
   const labels = await labelCommand(command);
   return evaluatePolicy(policy, [{ action: "bash", command, ...labels }]).effect;
 }

@@ -16,7 +16,7 @@ function policy(document: Rules, flags: Rules = {}): Policy {
   return {
     documentRules: toRules(document),
     overlayRules: toRules(flags).map((rule) => ({ ...rule, source: "flag" })),
-    workspaceRoot: "/work/space",
+    workspaceRoot: "/home/me/space",
   };
 }
 
@@ -139,6 +139,74 @@ describe("strings that cannot be read", () => {
 
   test("an action without an allow or ask rule stays denied", async () => {
     expect(await effectOf(policy({ "npm *": "deny" }), "git log $(")).toBe("deny");
+  });
+});
+
+describe("arguments that only a run decides", () => {
+  const git = policy({ "*": "ask", "git *": "allow", "git push *": "deny", "git -f*": "ask" });
+
+  test.for([
+    "X=push; git $X",
+    'X=push; git "$X" origin',
+    "git pu${X}sh origin",
+    "git p* origin",
+    "git {push,x} origin",
+    "git $E push origin",
+    "git $(echo push) origin",
+    "nohup git $X",
+    "bash -c 'git $X'",
+    '/usr/bin/git $X "origin"',
+    "git '-'$X",
+    "echo push | xargs git",
+    "echo push | xargs -I% git % origin",
+    "git log > $X; git $X",
+  ])("[S-266] %s asks, for it may become a push", async (command) => {
+    expect(await effectOf(git, command)).toBe("ask");
+  });
+
+  test.for([
+    "git log $X",
+    'git commit -m "$X"',
+    "git add src/*.ts",
+    "git log --format=$X",
+    "git ls-files | xargs git add",
+    "X=$(git log); git show $X",
+  ])("[S-266] %s is allowed, no other rule can match what it becomes", async (command) => {
+    expect(await effectOf(git, command)).toBe("allow");
+  });
+
+  test("[S-266] a more specific allow that holds for every text wins, one that may not does not", async () => {
+    const pushing = policy({
+      "git push *": "ask",
+      "git push origin *": "allow",
+      "git log*": "allow",
+      "ls *.txt": "allow",
+    });
+    expect(await effectOf(pushing, "git push origin $X")).toBe("allow");
+    expect(await effectOf(pushing, "git push $X")).toBe("ask");
+    expect(await effectOf(pushing, "ls ${X#.txt}")).toBe("deny");
+    expect(await effectOf(pushing, "ls $X.txt")).toBe("allow");
+    expect(await effectOf(policy({ "ls *.txt*": "allow" }), "ls ${X#.txt}")).toBe("ask");
+  });
+
+  test("[S-266] a rule for a file that is written counts for a name that only a run decides", async () => {
+    const guarded = policy({ "echo *": "allow", "* > /etc/*": "deny" });
+    expect(await effectOf(guarded, "echo hi > out")).toBe("allow");
+    expect(await effectOf(guarded, "echo hi > $X")).toBe("ask");
+  });
+
+  test.for<[PermissionEffect, Rules, Rules]>([
+    ["ask", { "git push *": "deny" }, { "git *": "allow" }],
+    ["allow", { "git push *": "ask" }, { "git *": "allow" }],
+    ["allow", { "*": "allow", "git push *": "deny" }, {}],
+    ["allow", { "git push *": "deny", "git $X": "allow", "git $X *": "allow" }, { "*": "allow" }],
+  ])("[S-164] [S-266] %s under %j with flags %j", async ([effect, document, flags]) => {
+    expect(await effectOf(policy(document, flags), "git $X")).toBe(effect);
+  });
+
+  test("[S-265] an exact whole string is allowed as it stands", async () => {
+    const exact = policy({ "git push *": "ask", "git $X": "allow" });
+    expect(await effectOf(exact, "git $X")).toBe("allow");
   });
 });
 

@@ -6,7 +6,7 @@ import {
   compilePattern,
   matchCompiled,
   matchPattern,
-  specificity,
+  specificityOf,
   toCodePoints,
 } from "../../../../kernel/src/permission/match-pattern.ts";
 
@@ -71,7 +71,7 @@ describe("matchPattern", () => {
 });
 
 test("[C-015] specificity counts literal characters as code points, and every star", () => {
-  expect(specificity("a😀?**")).toEqual({ literals: 2, wildcards: 3 });
+  expect(specificityOf(compilePattern("a😀?**"))).toEqual({ literals: 2, wildcards: 3 });
 });
 
 test("[C-014] the workspace directory is taken literally, whatever its name holds", () => {

@@ -49,6 +49,7 @@ export async function openHost(options: Partial<PluginHostOptions>): Promise<Ope
     secretEnvNames: new Set(),
     logger: { log: (_level, message) => logged.push(message) },
     kernelConfig: () => null,
+    workspaceStillTrusted: () => Promise.resolve(true),
     services: {
       readArtifact: async (context) => {
         contexts.push(context);

@@ -85,6 +85,30 @@ describe("starting", () => {
     });
   });
 
+  test("[C-234] what a workspace names is not started once the workspace changed, what runs goes on", async () => {
+    let trusted = true;
+    const layer = "workspace";
+    const { host } = await openHost({
+      entries: [entryFor("echo", { layer }), entryFor("slow", { layer }), entryFor("deaf")],
+      workspaceStillTrusted: () => Promise.resolve(trusted),
+    });
+    const say = () => host.call("echo", callOf("echo", { text: "hi" }), never());
+    await say();
+    trusted = false;
+
+    expect(await say()).toEqual({ content: "hi" });
+    const refused = {
+      code: "plugin_unavailable",
+      message: expect.stringContaining("cookie trust"),
+    };
+    await expect(host.call("slow", callOf("wait_ms", { ms: 1 }), never())).rejects.toMatchObject(
+      refused,
+    );
+    expect(await host.restart("echo")).toMatchObject({ state: "failed", pid: null, tools: [] });
+    await expect(say()).rejects.toMatchObject(refused);
+    expect(await host.restart("deaf")).toMatchObject({ state: "connected" });
+  });
+
   test("[E-050] [E-180] a command without manifest starts with the kernel and brings its tools", async () => {
     const { host } = await openHost({ entries: [entryFor("snake", python)] });
     await host.ready();

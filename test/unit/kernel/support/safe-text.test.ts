@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { cutUtf8, safeLines, safeText } from "../../../../kernel/src/support/safe-text.ts";
+import {
+  cutUtf8,
+  safeLines,
+  safeText,
+  shownLines,
+} from "../../../../kernel/src/support/safe-text.ts";
 
 describe("text for people", () => {
   test.for([
@@ -8,6 +13,9 @@ describe("text for people", () => {
     ["", "unavailable"],
     [" \n\t ", "unavailable"],
     ["ééé", "éé"],
+    ["rm \u202Etxt.exe\u202C", "rm  txt.exe"],
+    ["r\u200Bm\u2060 \uFEFFx\u3164y\u{E0041}z", "r m   x y z"],
+    ["👩\u200D🚀 ❤\uFE0F a\u200Db", "👩\u200D🚀 ❤\uFE0F a b"],
   ] as const)("[S-010] %j becomes %j", ([text, safe]) => {
     expect(safeText(text, text.startsWith("é") ? 5 : 1024)).toBe(safe);
   });
@@ -29,6 +37,12 @@ describe("text for people", () => {
 
   test("[T-036] several lines keep newline and tab and lose every other control", () => {
     expect(safeLines("a\n\tb\r\u0007c", 1024)).toBe("a\n\tb  c");
+  });
+
+  test("[T-036] what people decide on shows no line in another order, what models read keeps it", () => {
+    const text = "a\n\t\u202Eb\u200C";
+    expect(shownLines(text, 1024)).toBe("a\n\t b ");
+    expect(safeLines(text, 1024)).toBe(text);
   });
 
   test("a cut is the longest prefix that splits no character", () => {

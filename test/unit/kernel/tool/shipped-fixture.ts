@@ -60,6 +60,7 @@ export async function openShippedRoom(): Promise<ShippedRoom> {
     secretEnvNames: new Set(),
     logger: { log: () => undefined },
     kernelConfig: () => null,
+    workspaceStillTrusted: () => Promise.resolve(true),
     services: {
       readArtifact: (context, params) => readArtifactPage(artifacts, context.rootSessionId, params),
       writeArtifact: () => Promise.reject(new Error("no shipped plugin writes artifacts")),

@@ -251,9 +251,13 @@ describe("the kernel's own knowledge of tools", () => {
       ask: "wilful",
     });
     expect(owners(table([["echo", "rival"]]))).toMatchObject({ echo: "rival" });
-    expect(table([["store", "misfit"]]).diagnostics.join()).toContain(
-      "store cannot be served by plugin misfit: it does not require the argument text",
-    );
+    expect(table([["store", "misfit"]]).unfit).toEqual([
+      {
+        plugin: "misfit",
+        problem:
+          "store cannot be served by plugin misfit: it does not require the argument text; it is unavailable",
+      },
+    ]);
   });
 
   test("[T-001] a tool whose parameters are no schema is not published, its neighbours are", async () => {

@@ -43,10 +43,7 @@ describe("who serves a tool name", () => {
       ["read", "builtin.fs", ["early"]],
       ["search", "late", ["early"]],
     ]);
-    expect(table.diagnostics).toEqual([
-      "read of plugin early is shadowed by plugin builtin.fs",
-      "search of plugin early is shadowed by plugin late",
-    ]);
+    expect(table.unfit).toEqual([]);
   });
 
   test("[T-004] [S-002] [E-072] [C-067] a binding swaps the implementation and grants no tier", () => {
@@ -97,7 +94,9 @@ describe("who serves a tool name", () => {
       tools: bindTo("read", "bad"),
     });
     expect(table.entries().map(({ name }) => name)).not.toContain("read");
-    expect(table.diagnostics).toEqual([expect.stringContaining("it is unavailable")]);
+    expect(table.unfit).toEqual([
+      { plugin: "bad", problem: expect.stringContaining("it is unavailable") },
+    ]);
   });
 
   test("[E-201] [S-245] tools exist in the profiles that their manifests name", () => {

@@ -123,7 +123,7 @@ test("[E-035] [E-038] what initialize declares equals the manifest", async () =>
 test.for([
   ["a bad plugin name", { name: "Bad Name" }, "name"],
   ["a bad version", { version: "1" }, "version"],
-  ["a bad tool name", { tools: { "no spaces": search } }, "tools.0.name"],
+  ["a bad tool name", { tools: { "no spaces": search } }, "tools.no spaces.name"],
   ["too many requests in flight", { maxInFlight: 1000 }, "max_in_flight"],
 ] as const)("%s is refused by the name of the member", ([, over, member]) => {
   const plugin = definePlugin({ name: "find", version: "1.0.0", tools: {}, ...over });

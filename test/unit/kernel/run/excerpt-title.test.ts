@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { excerptTitle } from "../../../../kernel/src/run/propose-title.ts";
+import { excerptTitle } from "../../../../kernel/src/run/excerpt-title.ts";
 
 test.for([
   ["plain", "plain", 80],

@@ -1,0 +1,61 @@
+import type { SessionId } from "@cookie-agent/sdk/protocol";
+import { describe, expect, test } from "vitest";
+import { encodeEvent } from "../../../../kernel/src/event/encode-event.ts";
+import { parseRecord } from "../../../../kernel/src/event/parse-record.ts";
+import { createId } from "../../../../kernel/src/support/create-id.ts";
+import { eventsOf, RunScript, sessionCreated } from "./event-fixtures.ts";
+
+const sessionId = createId<SessionId>();
+const run = new RunScript();
+const owner = { ...run.owner, provider_item_id: null };
+const call = { type: "tool_call", id: "c", provider_item_id: null, name: "read" } as const;
+
+describe("[S-052] what a line leaves out", () => {
+  const events = eventsOf(sessionId, [
+    sessionCreated(),
+    run.started(),
+    run.turn(),
+    run.usage(),
+    run.callStarted({ owner }),
+    run.callEnded({ owner }),
+    run.callEnded({ outcome: "failed", result: null, error: { code: "x", message: "y" } }),
+    run.turn({
+      turn: {
+        content: [
+          { ...call, input: { path: null }, raw_input: null },
+          { ...call, input: null, raw_input: "{" },
+        ],
+        finish_reason: "tool_calls",
+        usage: { ...nullUsage(), input_tokens: 3 },
+      },
+    }),
+  ]);
+
+  test.for(events.map((event) => [event.payload.type, event] as const))(
+    "is read back as it was: %s",
+    ([, event]) => {
+      const line = encodeEvent(event).toString().trimEnd();
+      expect(parseRecord(line, sessionId)).toEqual({ kind: "event", event, degraded: [] });
+    },
+  );
+
+  test("is only what is null and no value of a model or a tool", () => {
+    const lines = events.map((event) => encodeEvent(event).toString());
+    expect(lines[4]).not.toContain("null");
+    expect(lines[7]).toContain('"input":{"path":null}');
+    expect(lines[7]).toContain('"input":null');
+    expect(lines[7]).not.toContain("output_tokens");
+  });
+});
+
+function nullUsage() {
+  return {
+    input_tokens: null,
+    input_tokens_no_cache: null,
+    input_tokens_cache_read: null,
+    input_tokens_cache_write: null,
+    output_tokens: null,
+    output_tokens_text: null,
+    output_tokens_reasoning: null,
+  };
+}
