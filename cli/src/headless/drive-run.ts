@@ -32,7 +32,7 @@ export interface RunObserver {
   onOutput(news: Extract<SessionNews, { type: "output" | "output_gap" }>): void;
 }
 
-export type Cancellation = "permission" | "user" | "turns" | "timeout" | null;
+type Cancellation = "permission" | "user" | "timeout";
 
 export interface RunEnd {
   readonly runId: RunId;
@@ -41,7 +41,8 @@ export interface RunEnd {
   readonly turns: number;
   readonly approvalRejections: number;
   readonly eventRecoveries: number;
-  readonly cancellation: Cancellation;
+  /** Why it was cancelled: the reason its terminal event records; null when it was not or none was given. */
+  readonly cancellation: string | null;
   readonly finalText: string | null;
   readonly usage: ReturnType<UsageRollup["summary"]>;
   readonly error: { readonly code: string; readonly message: string } | null;
@@ -77,6 +78,7 @@ async function startRun(client: CookieClient, options: DriveOptions): Promise<Ru
       client_run_id: `run-${randomUUID()}`,
       selection: options.selection,
       input: options.input,
+      max_turns: options.maxTurns,
     });
     return runId;
   } catch (error) {
@@ -100,15 +102,15 @@ async function follow(
   let judgedTool = "a tool call";
   const end = (
     status: RunEnd["status"],
-    rest: Partial<Pick<RunEnd, "finalText" | "error">> = {},
+    rest: Partial<Pick<RunEnd, "finalText" | "error" | "cancellation">> = {},
   ): RunEnd => ({
     runId,
     status,
-    exitCode: exitCodeOf(status, canceller.cause),
+    exitCode: exitCodeOf(status, rest.cancellation ?? null),
     turns,
     approvalRejections,
     eventRecoveries,
-    cancellation: status === "cancelled" ? canceller.cause : null,
+    cancellation: rest.cancellation ?? null,
     finalText: rest.finalText ?? null,
     usage: usage.summary(),
     error: rest.error ?? null,
@@ -128,7 +130,6 @@ async function follow(
     switch (payload.type) {
       case "model_turn_committed":
         turns += 1;
-        if (turns >= options.maxTurns && wantsMore(payload.turn.content)) canceller.cancel("turns");
         break;
       case "model_usage_recorded":
         usage.add(payload);
@@ -150,6 +151,7 @@ async function follow(
         });
       case "run_cancelled":
         return end("cancelled", {
+          cancellation: payload.reason,
           error: {
             code: "cancelled",
             message: describeCancellation(payload.reason, options, judgedTool),
@@ -173,7 +175,7 @@ class RunCanceller {
   readonly #signal: AbortSignal;
   readonly #timer: NodeJS.Timeout;
   readonly #onAbort = (): void => this.cancel("user");
-  cause: Cancellation = null;
+  #cause: Cancellation | null = null;
 
   constructor(client: CookieClient, runId: RunId, options: DriveOptions) {
     this.#client = client;
@@ -184,9 +186,9 @@ class RunCanceller {
     if (this.#signal.aborted) this.cancel("user");
   }
 
-  cancel(cause: Exclude<Cancellation, null>): void {
-    if (this.cause !== null) return;
-    this.cause = cause;
+  cancel(cause: Cancellation): void {
+    if (this.#cause !== null) return;
+    this.#cause = cause;
     // the run's terminal event is what is waited for; a lost request ends the subscription as well
     this.#client.request(RunCancel, { run_id: this.#runId, reason: cause }).catch(() => undefined);
   }
@@ -197,18 +199,14 @@ class RunCanceller {
   }
 }
 
-function wantsMore(content: readonly { readonly type: string }[]): boolean {
-  return content.some((part) => part.type === "tool_call");
-}
-
 function isEscalation(reason: string): boolean {
   return reason === "unattended" || reason === "auto_approve_n_rejected";
 }
 
-function exitCodeOf(status: RunEnd["status"], cause: Cancellation): ExitCode {
+function exitCodeOf(status: RunEnd["status"], cancellation: string | null): ExitCode {
   if (status === "completed") return ExitCode.success;
   if (status === "failed") return ExitCode.failure;
-  return cause === "permission" ? ExitCode.permission : ExitCode.cancelled;
+  return cancellation === "permission" ? ExitCode.permission : ExitCode.cancelled;
 }
 
 function describeCancellation(

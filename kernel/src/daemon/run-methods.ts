@@ -14,9 +14,11 @@ import type { Route } from "./route.ts";
 const MAX_STDIN_BYTES = 64 * 1024;
 
 export function registerRunMethods(route: Route, { sessions }: ClientServices): void {
-  route(RunStart, async ({ session_id, client_run_id, selection, input }) => {
+  route(RunStart, async ({ session_id, client_run_id, selection, input, max_turns }) => {
     const actor = await sessions.adopt(session_id);
-    return { run_id: await actor.startRun({ clientRunId: client_run_id, selection, input }) };
+    const maxTurns = max_turns ?? null;
+    const request = { clientRunId: client_run_id, selection, input, maxTurns };
+    return { run_id: await actor.startRun(request) };
   });
   route(RunSteer, async ({ run_id, input }) => {
     await sessions.ofRun(run_id).inputs.steer(run_id, input);

@@ -1,4 +1,6 @@
+import type { ModelErrorKind } from "@cookie-agent/sdk/protocol";
 import { BodyReader } from "./body-reader.ts";
+import { EventBound } from "./event-bound.ts";
 import { DeltaMerger } from "./merge-deltas.ts";
 import type { ModelError } from "./model-error.ts";
 import { modelError } from "./model-error.ts";
@@ -72,7 +74,7 @@ export class HttpExchange {
     this.#options.authorize(headers);
     const { headersMs } = this.#options.timeouts;
     const timer = setTimeout(
-      () => this.#fail("response_headers", `no response headers within ${headersMs} ms`),
+      () => this.#fail("timeout", "response_headers", `no response headers within ${headersMs} ms`),
       headersMs,
     );
     try {
@@ -101,18 +103,23 @@ export class HttpExchange {
     if (response.body === null) return response;
     const reader = new BodyReader(response.body);
     const merger = new DeltaMerger();
+    const bound = new EventBound();
     const { idleMs } = this.#options.timeouts;
     const body = new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
           const timer = setTimeout(
-            () => this.#fail("stream_read", `the response was silent for ${idleMs} ms`),
+            () => this.#fail("timeout", "stream_read", `the response was silent for ${idleMs} ms`),
             idleMs,
           );
           try {
             const bytes = await reader.take();
             if (bytes === undefined) return controller.close();
             this.#bytesReceived += bytes.byteLength;
+            if (bound.isExceededBy(bytes)) {
+              const message = "an event of the response is larger than 8 MiB";
+              throw this.#fail("invalid_response", "stream_read", message);
+            }
             controller.enqueue(merger.merge(bytes));
           } finally {
             clearTimeout(timer);
@@ -126,9 +133,10 @@ export class HttpExchange {
     return new Response(body, { status, statusText, headers });
   }
 
-  #fail(stage: string, message: string): void {
-    this.#failure ??= modelError({ kind: "timeout", stage, message });
+  #fail(kind: ModelErrorKind, stage: string, message: string): ModelError {
+    this.#failure ??= modelError({ kind, stage, message });
     this.#controller.abort(this.#failure);
+    return this.#failure;
   }
 }
 

@@ -18,7 +18,13 @@ export interface RunSettings {
   /** Keeps steering and recall out while `act` takes in what was said or ends the run. */
   atInputBoundary<T>(act: () => Promise<T>): Promise<T>;
   readonly title: { readonly maxChars: number; readonly enabled: boolean };
+  /** Model turns after which the run may not ask for more; null: no limit. */
+  readonly maxTurns: number | null;
+  /** Cancels the run, as a client would. */
+  stop(reason: CancelReason): void;
 }
+
+const TURNS: CancelReason = { reason: "turns" };
 
 type CommittedOutcome = Extract<TurnOutcome, { kind: "committed" }>;
 
@@ -39,8 +45,10 @@ export async function runLoop(
   settings: RunSettings,
   signal: AbortSignal,
 ): Promise<void> {
-  for (;;) {
+  for (let turns = 1; ; turns += 1) {
     const outcome = await attemptTurn(context, signal);
+    // Whoever counts the turns from outside learns of one too late to keep its calls from running.
+    if (turns === settings.maxTurns && asksForCalls(outcome)) settings.stop(TURNS);
     const hasCalls =
       outcome.kind === "committed" && (await carryOut(context, settings, outcome, signal));
     const isOver = await settings.atInputBoundary(async () => {
@@ -54,6 +62,10 @@ export async function runLoop(
     });
     if (isOver) return;
   }
+}
+
+function asksForCalls(outcome: TurnOutcome): boolean {
+  return outcome.kind === "committed" && toolCalls(outcome.turn).length > 0;
 }
 
 /** Records why a run could not go on; used for what went wrong outside a model attempt. */

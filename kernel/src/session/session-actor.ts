@@ -121,6 +121,7 @@ export class SessionActor {
     clientRunId: ClientKey;
     selection: RunSelection;
     input: string;
+    maxTurns: number | null;
   }): Promise<RunId> {
     return this.#mailbox.run(async () => {
       await this.#services.ready();
@@ -153,7 +154,7 @@ export class SessionActor {
           documents,
         }),
       );
-      this.#launch(run);
+      this.#launch(run, request.maxTurns);
       return run.runId;
     });
   }
@@ -249,7 +250,7 @@ export class SessionActor {
     await ended;
   }
 
-  #launch(run: AdmittedRun): void {
+  #launch(run: AdmittedRun, maxTurns: number | null): void {
     const controller = new AbortController();
     const services = this.#services;
     const context = new RunContext({
@@ -273,6 +274,8 @@ export class SessionActor {
       {
         stdinAttended: () => this.#presence.attended,
         atInputBoundary: (act) => this.inputs.atBoundary(act),
+        maxTurns,
+        stop: (reason) => controller.abort(reason),
         title: {
           maxChars: services.facts.config.sessionTitle.maxChars,
           enabled: titleEnabled(services.facts.config.sessionTitle),

@@ -1,4 +1,4 @@
-import { closeSync } from "node:fs";
+import { closeSync, fstatSync } from "node:fs";
 import { defineTool, ToolError, type ToolInvocation } from "@cookie-agent/sdk/plugin";
 import * as z from "zod";
 import { respellingNote } from "./equal-name.ts";
@@ -122,6 +122,8 @@ async function readPath({ target: prepared }: PreparedPath, { args, signal }: In
   try {
     const chunks = readChunks(fd, target.path, signal, Number(target.leaf?.size ?? 0n));
     const page = await readPage(chunks, target.path, { offset, byte, limit });
+    // What was cut off while it was read would look like the end of the file.
+    if (fstatSync(fd).size < Number(target.leaf?.size ?? 0n)) throw targetChanged(target.path);
     const empty = page.totalLines === 0 ? "\n(empty file)" : "";
     return {
       content: `<path>${target.path}</path>\n<type>file</type>\n<content>\n${page.text}</content>${empty}${tail}`,

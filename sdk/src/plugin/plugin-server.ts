@@ -149,7 +149,7 @@ export class PluginServer {
         signal,
         host: createHostClient(this.#connection, params.context_id, signal),
       });
-      if (!Array.isArray(prepared?.resources)) {
+      if (!Array.isArray(prepared?.resources as unknown)) {
         throw new CookieError(
           "prepare_failed",
           `prepare.run of tool ${params.tool} returned no list of resources; return {resources: [...]}`,

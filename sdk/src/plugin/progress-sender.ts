@@ -143,7 +143,8 @@ function problemOf(progress: unknown): string | undefined {
   }
   if (output === undefined || typeof output === "string") return undefined;
   const isChunks =
-    Array.isArray(output) && output.every((chunk) => typeof chunk?.text === "string");
+    Array.isArray(output) &&
+    output.every((chunk: Partial<Chunk> | null) => typeof chunk?.text === "string");
   return isChunks ? undefined : "an output that is neither text nor a list of {stream, text}";
 }
 

@@ -41,7 +41,9 @@ const OPTIONS = ["isError", "failed", "title", "display", "metadata", "attachmen
 function problemOf(answer: unknown): string | undefined {
   if (typeof answer !== "object" || answer === null) return kindOf(answer);
   if (Array.isArray(answer)) return "an array";
-  const members = Object.entries(answer).filter(([, value]) => value !== undefined);
+  const members = Object.entries<unknown>(answer as Record<string, unknown>).filter(
+    ([, value]) => value !== undefined,
+  );
   const unknown = members.find(([name]) => !KINDS.includes(name) && !OPTIONS.includes(name));
   if (unknown !== undefined) return `with an unknown member ${unknown[0]}`;
   const kinds = members.filter(([name]) => KINDS.includes(name));

@@ -219,6 +219,8 @@ export const RunStart = request(
     client_run_id: ClientKey,
     selection: RunSelection,
     input: nonblank,
+    /** The run is cancelled with reason `turns` when its turn of this number asks for calls; absent: no limit. */
+    max_turns: z.int().min(1).optional(),
   }),
   z.object({ run_id: RunId }),
 );

@@ -58,7 +58,7 @@ describe("order", () => {
       answers: [
         {
           calls: [
-            bash("while ! [ -e go ]; do sleep 0.02; done; echo slow"),
+            bash("while ! [ -e go ]; do sleep 0.02; done; sleep 0.5; echo slow"),
             bash("touch go; echo fast"),
           ],
         },

@@ -7,7 +7,7 @@ import { OFFLINE, openSessions } from "./session-fixture.ts";
 
 const selection = OFFLINE as unknown as RunSelection;
 const start = (actor: SessionActor, key = "a") =>
-  actor.startRun({ clientRunId: key as ClientKey, selection, input: "say hello" });
+  actor.startRun({ clientRunId: key as ClientKey, selection, input: "say hello", maxTurns: null });
 
 /** A session on disk whose run has no end, and nobody who holds it. */
 async function leaveUnfinished() {

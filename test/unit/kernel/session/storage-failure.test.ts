@@ -5,7 +5,7 @@ import { OFFLINE, openSessions } from "./session-fixture.ts";
 
 const selection = OFFLINE as unknown as RunSelection;
 const start = (actor: SessionActor, key: string, input = "say hello") =>
-  actor.startRun({ clientRunId: key as ClientKey, selection, input });
+  actor.startRun({ clientRunId: key as ClientKey, selection, input, maxTurns: null });
 
 /** Reads a live tail to its end. */
 async function drain(actor: SessionActor): Promise<(StoredEvent | { gap: number })[]> {

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, open, symlink, writeFile } from "node:fs/promises";
+import { mkdir, open, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
@@ -223,6 +223,19 @@ describe("names in another Unicode form", () => {
       message: expect.stringMatching(/s<U\+0307><U\+0323>.*s<U\+0323><U\+0307>/) as string,
     });
   });
+});
+
+test("[T-053] a file that is cut while it is read is read whole or not at all", async () => {
+  const lines = 4_000_000;
+  const path = await fs.put("cut.txt", "line\n".repeat(lines));
+  const prepared = await fs.plugin.prepare("read", { filePath: "cut.txt" });
+  const reading = fs.plugin.commit("read", { filePath: "cut.txt" }, prepared).then(
+    ({ metadata }) => metadata?.["total_lines"],
+    ({ code }: CookieError) => code,
+  );
+  await fs.plugin.ping();
+  await truncate(path, 10);
+  expect([lines, "operation_changed"]).toContain(await reading);
 });
 
 test("the display argument is the workspace-relative path with the given page", async () => {

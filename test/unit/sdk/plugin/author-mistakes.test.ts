@@ -1,3 +1,6 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import {
   createManifest,
   definePlugin,
@@ -53,7 +56,7 @@ describe("a call that answers wrongly", () => {
     [Object.create(null), "something that is no Error was thrown (object)"],
     [new TypeError(""), "TypeError"],
   ])("[E-092] %o thrown becomes a failure with words", async ([thrown, message]) => {
-    const call = () => Promise.reject(thrown);
+    const call = () => Promise.reject(thrown as Error);
     const { kernel, stop } = await serveInMemory(pluginOf({ call }));
     await expect(kernel.request(ToolsCall, callParams("t", {}))).rejects.toMatchObject({
       code: "execution_failed",
@@ -85,6 +88,20 @@ test.for<[unknown, RegExp]>([
     await stop();
   },
 );
+
+test("a second serve in one process is refused with the plugin's name", async () => {
+  const entry = fileURLToPath(new URL("../../../../sdk/dist/plugin/index.js", import.meta.url));
+  const program = `
+    import { definePlugin, serve } from ${JSON.stringify(entry)};
+    const plugin = definePlugin({ name: "twice", version: "1.0.0", tools: {} });
+    void serve(plugin);
+    await serve(plugin).catch((error) => process.stderr.write(error.message));`;
+  const running = promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
+    env: { ...process.env, COOKIE_PLUGIN_PROTOCOL: "0.1.0" },
+  });
+  running.child.stdin?.end();
+  expect((await running).stderr).toContain("plugin twice: serve was called twice");
+});
 
 test.for([undefined, {}, { resources: "a" }])(
   "[E-082] a preparation that returns %j is told what to return",
