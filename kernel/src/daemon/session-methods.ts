@@ -15,7 +15,7 @@ export function registerSessionMethods(route: Route, { sessions }: ClientService
     const actor = await sessions.create(selection);
     return { session: { ...actor.meta(), access: "owned" as const } };
   });
-  route(SessionList, async () => ({ sessions: await sessions.list() }));
+  route(SessionList, () => sessions.list());
   route(SessionGet, ({ session_id }) =>
     sessions.read(session_id, async (actor) => {
       const access = actor.writable

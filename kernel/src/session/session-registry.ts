@@ -63,14 +63,17 @@ export class SessionRegistry {
     return actor;
   }
 
-  /** Sessions of this directory, newest first: those on disk and those not yet published. */
-  async list(): Promise<SessionMeta[]> {
-    const { sessions } = await this.#services.store.list();
-    const byId = new Map<SessionId, SessionMeta>(sessions.map((meta) => [meta.session_id, meta]));
+  /** Sessions of this directory, newest first: those on disk and those not yet published; and what is unreadable. */
+  async list(): Promise<{ sessions: SessionMeta[]; diagnostics: string[] }> {
+    const { sessions: stored, diagnostics } = await this.#services.store.list();
+    const byId = new Map<SessionId, SessionMeta>(stored.map((meta) => [meta.session_id, meta]));
     for (const { actor } of this.#residents.values()) {
       if (actor !== null) byId.set(actor.sessionId, actor.meta());
     }
-    return [...byId.values()].sort((a, b) => (a.last_activity < b.last_activity ? 1 : -1));
+    const sessions = [...byId.values()].sort((a, b) =>
+      a.last_activity < b.last_activity ? 1 : -1,
+    );
+    return { sessions, diagnostics };
   }
 
   /**

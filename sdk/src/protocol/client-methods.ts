@@ -155,7 +155,11 @@ export const SessionCreate = request(
 export const SessionList = request(
   "session.list",
   z.strictObject({}),
-  z.object({ sessions: z.array(SessionMeta) }),
+  z.object({
+    sessions: z.array(SessionMeta),
+    /** One line for each session that could not be read. */
+    diagnostics: z.array(z.string()),
+  }),
 );
 export const SessionGet = request(
   "session.get",

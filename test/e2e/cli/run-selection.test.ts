@@ -168,7 +168,7 @@ describe("the selection of cookie run", () => {
     ]);
 
     expect(result).toMatchObject({ exitCode: 0, stdout: "from the server\n" });
-    expect(JSON.parse(here.stdout)).toEqual({ sessions: [] });
+    expect(JSON.parse(here.stdout)).toEqual({ sessions: [], diagnostics: [] });
     expect(JSON.parse(there.stdout)).toMatchObject({ sessions: [{ status: "completed" }] });
   });
 });

@@ -1,4 +1,5 @@
-import { appendFile } from "node:fs/promises";
+import { appendFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { jsonLines, runCookie, runScript } from "../../support/run-cookie.ts";
 import { findLogs, readOnlyLog } from "../../support/session-log.ts";
@@ -26,6 +27,29 @@ describe("cookie session list", () => {
     expect(ids).toEqual(["SESSION", second, first, ""]);
     expect(JSON.parse(limited.stdout)).toMatchObject({ sessions: [{ session_id: second }] });
     expect(elsewhere.stdout).toBe("no sessions in this directory yet\n");
+  });
+
+  test("names on stderr what it cannot read and lists the rest", async () => {
+    const project = await useProject();
+    const broken = await makeSession(project, "say one");
+    const intact = await makeSession(project, "say two");
+    const log = (await findLogs(project)).find((path) => path.includes(broken)) ?? "";
+    for (const name of ["metadata", "events.jsonl"])
+      await writeFile(join(dirname(log), name), "nonsense\n");
+
+    const table = await runCookie(project, ["session", "list"]);
+    const json = await runCookie(project, ["session", "list", "--json"]);
+
+    expect(table).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining(broken) as unknown,
+    });
+    expect(table.stdout).toContain(intact);
+    expect(table.stdout).not.toContain(broken);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      sessions: [{ session_id: intact }],
+      diagnostics: [expect.stringContaining(broken)],
+    });
   });
 
   test("a title cannot control the terminal", async () => {

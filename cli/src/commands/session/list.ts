@@ -4,7 +4,7 @@ import { defineCommand } from "../../command.ts";
 import { dataDirFlag, dataDirOption } from "../../data-dir-flag.ts";
 import { withLocalKernel } from "../../open-kernel.ts";
 import { renderTable } from "../../render-table.ts";
-import { print, printJson } from "../../standard-streams.ts";
+import { print, printError, printJson } from "../../standard-streams.ts";
 
 export const listSessions = defineCommand({
   summary: "List the sessions of this directory, newest first.",
@@ -14,11 +14,13 @@ export const listSessions = defineCommand({
     "data-dir": dataDirFlag,
   },
   async run({ flags }) {
-    const { sessions } = await withLocalKernel(dataDirOption(flags["data-dir"]), ({ client }) =>
-      client.request(SessionList, {}),
+    const { sessions, diagnostics } = await withLocalKernel(
+      dataDirOption(flags["data-dir"]),
+      ({ client }) => client.request(SessionList, {}),
     );
     const shown = sessions.slice(0, flags.limit ?? sessions.length);
-    if (flags.json) printJson({ sessions: shown });
+    for (const diagnostic of diagnostics) printError(diagnostic);
+    if (flags.json) printJson({ sessions: shown, diagnostics });
     else if (shown.length === 0) print("no sessions in this directory yet");
     else {
       const rows = shown.map(({ session_id, status, last_activity, title }) => [
