@@ -4,7 +4,7 @@ import type { CookieError, SessionId } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { openTestKernel, type TestKernel } from "../support/open-test-kernel.ts";
 import { jsonLines } from "../support/run-cookie.ts";
-import { payloadsOf, readLog } from "../support/session-log.ts";
+import { parseLog, payloadsOf, readLog } from "../support/session-log.ts";
 import { bashLine, faultProject, start, startOffline } from "./support/fault-project.ts";
 import { completeBytes, onlyLog, openEnds, sessionOf } from "./support/log-lines.ts";
 import { mountSmallDisk, noMount } from "./support/small-disk.ts";
@@ -63,9 +63,9 @@ describe.skipIf(noMount !== null)(
       });
       const log = await logIn(disk);
       const before = completeBytes(log);
-      const recorded = new Set(before.toString("utf8").split("\n"));
+      const recorded = parseLog(before.toString("utf8"));
       for (const { type, event } of jsonLines(failed.stdout)) {
-        if (type === "event") expect(recorded).toContain(JSON.stringify(event));
+        if (type === "event") expect(recorded).toContainEqual(event);
       }
       const resume = ["--data-dir", disk, "--resume-session", sessionOf(log)];
       const tooEarly = await startOffline(project, ["say hello"], resume).result;

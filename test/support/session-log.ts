@@ -30,10 +30,13 @@ export async function readOnlyLog(project: Pick<TempProject, "stateDir">): Promi
   return readLog(logs[0]);
 }
 
-/** Payloads come as readers take them: what a line leaves out is null. */
 export async function readLog(file: string): Promise<LoggedEvent[]> {
-  const text = await readFile(file, "utf8");
-  return text
+  return parseLog(await readFile(file, "utf8"));
+}
+
+/** Payloads come as readers take them: what a line leaves out is null. */
+export function parseLog(lines: string): LoggedEvent[] {
+  return lines
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as LoggedEvent)
