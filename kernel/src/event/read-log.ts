@@ -62,6 +62,8 @@ interface Fragment {
   blankFollows: boolean;
 }
 
+const NO_BEGINNING = "it does not begin with a readable session_created";
+
 class LogReader {
   readonly #sessionId: SessionId;
   #lineNumber = 0;
@@ -104,7 +106,7 @@ class LogReader {
     // A broken line and a blank one at the very end are what a torn write followed by a newline leaves (B110).
     const torn = this.#fragment?.blankFollows ? this.#fragment.startByte : undefined;
     if (torn === undefined) yield* this.#flushFragment();
-    if (!this.#begun) throw this.#corrupt("it does not begin with a readable session_created");
+    if (!this.#begun) throw this.#corrupt(NO_BEGINNING, 1);
     yield {
       kind: "end",
       completeByte: torn ?? completeByte,
@@ -149,7 +151,7 @@ class LogReader {
   #checkBeginning(event: StoredEvent): void {
     if (this.#begun) return;
     if (event.seq !== 1 || event.payload.type !== "session_created") {
-      throw this.#corrupt("it does not begin with a readable session_created");
+      throw this.#corrupt(NO_BEGINNING, 1);
     }
     this.#begun = true;
   }
@@ -192,10 +194,10 @@ class LogReader {
     return seq <= this.#lastSeq + MAX_CLAIMED_LEAD ? seq : undefined;
   }
 
-  #corrupt(problem: string): CookieError {
+  #corrupt(problem: string, lineNumber = this.#lineNumber): CookieError {
     return new CookieError(
       "storage_failed",
-      `the event log of session ${this.#sessionId} is corrupt or unsupported: ${problem} (line ${this.#lineNumber})`,
+      `the event log of session ${this.#sessionId} is corrupt or unsupported: ${problem} (line ${lineNumber})`,
     );
   }
 }

@@ -144,12 +144,19 @@ describe("damage in the middle", () => {
   test("[S-055] an event whose seq does not rise is corruption", async () => {
     const lines = log(3);
     const swapped = text([lines[0] ?? "", lines[2] ?? "", lines[1] ?? ""]);
-    await expect(read(swapped)).rejects.toMatchObject({ code: "storage_failed" });
+    await expect(read(swapped)).rejects.toMatchObject({
+      code: "storage_failed",
+      message: expect.stringMatching(/event 2 follows event 3 \(line 3\)$/),
+    });
   });
 
   test("[S-050] a log without a readable session_created cannot be opened", async () => {
-    await expect(read(text(log(3).slice(1)))).rejects.toMatchObject({ code: "storage_failed" });
-    await expect(read("")).rejects.toMatchObject({ code: "storage_failed" });
+    for (const content of [text(log(3).slice(1)), text(["{torn", ...log(3).slice(1)]), ""]) {
+      await expect(read(content)).rejects.toMatchObject({
+        code: "storage_failed",
+        message: expect.stringMatching(/does not begin with .* session_created \(line 1\)$/),
+      });
+    }
   });
 });
 
