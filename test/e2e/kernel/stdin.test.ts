@@ -63,7 +63,7 @@ describe("run.tool_stdin", () => {
     const gate = createGate();
     const kernel = await openTestKernel({
       answers: [
-        { calls: [interactive("echo ready; cat; sleep 0.2")] },
+        { calls: [interactive("echo ready; cat; until [ -e go ]; do sleep 0.02; done")] },
         { text: "x", until: gate.opened },
       ],
     });
@@ -72,6 +72,7 @@ describe("run.tool_stdin", () => {
     await feed(null, true);
     const unavailable = { code: "stdin_unavailable" };
     await expect(feed("more")).rejects.toMatchObject(unavailable);
+    await kernel.project.write("go", "");
     await watch.event("tool_call_terminated");
     await expect(feed("more")).rejects.toMatchObject(unavailable);
     await expect(feed("more", false, runId as string as ToolCallId)).rejects.toMatchObject(

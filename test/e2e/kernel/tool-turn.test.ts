@@ -57,16 +57,18 @@ describe("order", () => {
     const kernel = await openTestKernel({
       answers: [
         {
-          calls: [
-            bash("while ! [ -e go ]; do sleep 0.02; done; sleep 0.5; echo slow"),
-            bash("touch go; echo fast"),
-          ],
+          calls: [bash("while ! [ -e go ]; do sleep 0.02; done; echo slow"), bash("echo fast")],
         },
         DONE,
       ],
     });
-    const { events } = await kernel.run("Hi");
-    const ends = payloadsOf(events, "tool_call_terminated");
+    const session = await kernel.createSession();
+    const watch = kernel.watch(session);
+    const runId = await kernel.start(session, "Hi");
+    await watch.event("tool_call_terminated", ({ owner }) => owner.content_index === 1);
+    await kernel.project.write("go", "");
+    await watch.end(runId);
+    const ends = watch.payloads("tool_call_terminated");
     expect(ends.map(({ owner }) => owner.content_index)).toEqual([1, 0]);
     const results = toolMessages(kernel.server.requests[1]?.body);
     expect(results.map(({ content }) => content.match(/slow|fast/)?.[0])).toEqual(["slow", "fast"]);
