@@ -11,6 +11,7 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { fixturePlugin } from "../../support/fixture-plugin.ts";
+import type { Answer } from "../../support/model-server.ts";
 import {
   ALLOW_ALL,
   agentDocument,
@@ -26,13 +27,13 @@ type Response = ParamsInput<typeof ApprovalRespond>;
 
 /** A run that waits for its first approval. */
 async function startAsking(
-  options: { commands?: string[]; interactive?: boolean; config?: string } = {},
+  options: { commands?: string[]; interactive?: boolean; config?: string; then?: Answer[] } = {},
 ) {
-  const { commands = ["echo asked"], interactive = true, config = "" } = options;
+  const { commands = ["echo asked"], interactive = true, config = "", then = [DONE] } = options;
   const kernel = await openTestKernel({
     agents: ASK,
     config,
-    answers: [{ calls: commands.map(bash) }, DONE],
+    answers: [{ calls: commands.map(bash) }, ...then],
   });
   const session = await kernel.createSession({ mode: "ask" });
   const watch = kernel.watch(session, { interactive });
@@ -214,10 +215,14 @@ describe("drift", () => {
 
 describe("waiting", () => {
   test("[S-171] [S-270] [D-152] nothing expires while an interactive client is attached", async () => {
-    const { watch, runId, waiting, answer } = await startAsking({
+    const { kernel, watch, runId, waiting, answer } = await startAsking({
       config: "[approval]\ntimeout_ms = 50\n",
+      then: [{ calls: [bash("echo unattended")] }, DONE, DONE],
     });
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    // one that began to wait later, with nobody attached, has had its time before this one is looked at
+    const later = await kernel.run("Hi", { mode: "ask" });
+    expect(later.watch.payloads("approval_finalized")[0]?.decision.status).toBe("expired");
+    expect(watch.types).not.toContain("approval_finalized");
     expect((await waiting())[0]?.request.constraints.expires_at).toBeNull();
     await answer();
     expect(await watch.end(runId)).toMatchObject({ type: "run_completed" });
