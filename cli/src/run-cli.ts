@@ -16,19 +16,28 @@ export async function main(argv: readonly string[], packageFile: URL): Promise<v
 }
 
 async function dispatch(argv: readonly string[], packageFile: URL): Promise<ExitCode> {
-  const { words, rest } = normalizeArgv(argv, Object.keys(COMMAND_TABLE), valueOptions());
+  const parse = (line: readonly string[]) =>
+    normalizeArgv(line, Object.keys(COMMAND_TABLE), valueOptions());
+  const { words, rest } = parse(argv);
   if (words.length === 0 && rest.includes("--json")) {
     throw usageError("--json needs a command; `cookie --help` lists them");
   }
   if (asksForHelp(words, rest)) {
+    const topic = rest[0] === "help" ? parse(rest.slice(1)) : { words, rest };
+    if (!isComplete(topic.words) && topic.rest.some((argument) => !argument.startsWith("-"))) {
+      throw unknownCommand(topic.words, topic.rest);
+    }
     const { showHelp } = await import("./show-help.ts");
-    const topic = rest[0] === "help" ? rest.slice(1) : words;
-    await showHelp(topic, packageFile);
+    await showHelp(topic.words, packageFile);
     return ExitCode.success;
   }
   const command = COMMAND_TABLE[words.join(":")];
   if (command === undefined) throw unknownCommand(words, rest);
   return command.execute(rest);
+}
+
+function isComplete(words: readonly string[]): boolean {
+  return COMMAND_TABLE[words.join(":")] !== undefined;
 }
 
 /** Options that take the next argument, of all commands: they may stand before the command's name. */

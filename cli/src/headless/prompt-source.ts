@@ -24,7 +24,8 @@ export async function readPrompt(flags: PromptFlags): Promise<string> {
     );
   }
   const text = await readSource(flags);
-  if (text.trim() === "") throw setupError("empty_prompt", "the prompt is empty");
+  if (text.trim() === "")
+    throw setupError("empty_prompt", "the prompt is empty; write what is to be done");
   return text;
 }
 

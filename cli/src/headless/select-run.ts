@@ -14,6 +14,8 @@ export interface SelectionFlags {
 
 /** The built-in agent that stands in where no authored one can run. */
 const BUILT_IN_AGENT = "default";
+/** Names that an error lists at most. */
+const MAX_CHOICES = 12;
 
 /**
  * The agent and model of a run, checked against one snapshot before any session exists (C 7.3). A resumed
@@ -48,7 +50,8 @@ function selectAgent(
       ));
   if (flagged !== undefined) {
     if (runnable(flagged)) return flagged;
-    throw unavailable(`agent ${flagged}`);
+    const agents = new Set([...snapshot.agents.map(({ id }) => id), standIn ?? BUILT_IN_AGENT]);
+    throw unavailable(`agent ${flagged}`, "agents", [...agents].filter(runnable).sort());
   }
   if (runnable(resumed)) return resumed;
   if (standIn !== null) return standIn;
@@ -86,7 +89,8 @@ function chainModel(
 ): ModelSelection {
   const chain = snapshot.agents.find(({ id }) => id === agent)?.resolved_fallback ?? [];
   const first = chain[0] ?? firstAvailable(snapshot);
-  if (first === undefined) throw unavailable(`a model for agent ${agent}`);
+  if (first === undefined)
+    throw unavailable(`a model for agent ${agent}`, "models", keys(snapshot));
   if (variant === undefined) return first;
   return {
     model: first.model,
@@ -101,7 +105,9 @@ function firstAvailable(snapshot: RuntimeSnapshot): ModelSelection | undefined {
 
 function findModel(snapshot: RuntimeSnapshot, key: string): ModelEntry {
   const entry = snapshot.models.find((model) => model.key === key);
-  if (entry === undefined || !entry.available) throw unavailable(`model ${key}`);
+  if (entry === undefined || !entry.available) {
+    throw unavailable(`model ${key}`, "models", keys(snapshot));
+  }
   return entry;
 }
 
@@ -109,9 +115,24 @@ function selectVariant(entry: ModelEntry, wanted: string | undefined): string | 
   if (wanted === undefined) return entry.default_variant;
   if (wanted === "base") return null;
   if (entry.variants.includes(wanted)) return wanted;
-  throw unavailable(`variant ${wanted} of model ${entry.key}`);
+  throw unavailable(`variant ${wanted} of model ${entry.key}`, "variants", [
+    "base",
+    ...entry.variants,
+  ]);
 }
 
-function unavailable(what: string): CookieError {
-  return new CookieError("unavailable", `${what} is not available`);
+/** Keys of the models that can be had. */
+function keys(snapshot: RuntimeSnapshot): string[] {
+  return snapshot.models.filter(({ available }) => available).map(({ key }) => key);
+}
+
+/** Says what can be had instead, cut short where that is a long list. */
+function unavailable(what: string, kind: string, choices: readonly string[]): CookieError {
+  const more = choices.length > MAX_CHOICES ? ", …" : "";
+  const listed = choices.slice(0, MAX_CHOICES).join(", ");
+  const advice =
+    choices.length === 0
+      ? `there are no ${kind} that can run`
+      : `available ${kind}: ${listed}${more}`;
+  return new CookieError("unavailable", `${what} is not available; ${advice}`);
 }

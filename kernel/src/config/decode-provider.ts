@@ -17,9 +17,8 @@ export function decodeProviders(value: unknown, env: Environment): Map<string, P
     const path = entries.at(id);
     const authored = new TableReader(entries.value(id), path);
     const written = authored.oneOf("source", ["models_dev", "custom"]);
-    const source = id.startsWith(CUSTOM_PREFIX)
-      ? (written ?? "custom")
-      : authored.required("source", written);
+    const source = written ?? (id.startsWith(CUSTOM_PREFIX) ? "custom" : undefined);
+    if (source === undefined) throw missingSource(authored);
     if ((source === "custom") !== id.startsWith(CUSTOM_PREFIX)) {
       throw authored.fail(
         "provider_invalid",
@@ -36,6 +35,15 @@ export function decodeProviders(value: unknown, env: Environment): Map<string, P
     );
   }
   return providers;
+}
+
+function missingSource(provider: TableReader): Error {
+  return provider.fail(
+    "missing_key",
+    "source",
+    "required key is missing",
+    `start the id with ${CUSTOM_PREFIX} to describe the provider here`,
+  );
 }
 
 function checkId(id: string, entries: TableReader): void {

@@ -36,6 +36,8 @@ describe("cookie", () => {
     [["sesion", "list"], 'error: unknown command "sesion"; did you mean session?\n'],
     [["session", "lst"], 'error: unknown command "session lst"; did you mean session list?\n'],
     [["session"], "error: session is not complete; it goes on as session list or session show\n"],
+    [["sesion", "--help"], 'error: unknown command "sesion"; did you mean session?\n'],
+    [["help", "rnu"], 'error: unknown command "rnu"; did you mean run?\n'],
     [["frobnicate"], 'error: unknown command "frobnicate"; `cookie --help` lists the commands\n'],
     [["run", "--modle", "x", "hi"], "error: unknown option --modle; did you mean --model?\n"],
     [

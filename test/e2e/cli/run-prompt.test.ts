@@ -36,7 +36,7 @@ describe("the prompt of cookie run", () => {
   });
 
   test.for([
-    ["an empty prompt", ["   "], "the prompt is empty"],
+    ["an empty prompt", ["   "], "the prompt is empty; write what is to be done"],
     ["a missing file", ["-f", "nothing.txt"], "--prompt-file: nothing.txt cannot be read (ENOENT)"],
     ["a directory", ["-f", "."], "--prompt-file: . cannot be read (EISDIR)"],
     ["a file that is no text", ["-f", "bytes.bin"], "--prompt-file: bytes.bin is not UTF-8 text"],

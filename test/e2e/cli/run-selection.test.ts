@@ -74,16 +74,28 @@ describe("the selection of cookie run", () => {
   });
 
   test.for([
-    [["-m", "offline/other", "hi"], "model offline/other is not available"],
-    [["-m", "nonsense", "hi"], "model nonsense is not available"],
+    [
+      ["-m", "offline/other", "hi"],
+      "model offline/other is not available; available models: offline/script",
+    ],
+    [["-m", "nonsense", "hi"], "model nonsense is not available; available models: offline/script"],
     [
       ["-m", "offline/script", "--variant", "fast", "hi"],
-      "variant fast of model offline/script is not available",
+      "variant fast of model offline/script is not available; available variants: base",
     ],
-    [["-m", "offline/script", "-a", "nobody", "hi"], "agent nobody is not available"],
-    [["-m", "offline/script", "-a", "explore", "hi"], "agent explore is not available"],
-    [["-m", "offline/script", "-a", "sleeping", "hi"], "agent sleeping is not available"],
-    [["-a", "stranded", "hi"], "agent stranded is not available"],
+    [
+      ["-m", "offline/script", "-a", "nobody", "hi"],
+      "agent nobody is not available; available agents: default, stranded",
+    ],
+    [
+      ["-m", "offline/script", "-a", "explore", "hi"],
+      "agent explore is not available; available agents: default, stranded",
+    ],
+    [
+      ["-m", "offline/script", "-a", "sleeping", "hi"],
+      "agent sleeping is not available; available agents: default, stranded",
+    ],
+    [["-a", "stranded", "hi"], "agent stranded is not available; there are no agents that can run"],
     [
       ["-m", "offline/script", "--resume-session", "nonsense", "hi"],
       '--resume-session: "nonsense" is no session id; `cookie session list` shows the ids',

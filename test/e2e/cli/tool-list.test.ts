@@ -45,6 +45,6 @@ Read.
     const result = await runCookie(await useProject(), ["tool", "list", "-a", "nobody"]);
 
     expect(result).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(result.stderr).toBe("error: agent nobody is not available\n");
+    expect(result.stderr).toBe("error: agent nobody is not available; available agents: default\n");
   });
 });

@@ -72,7 +72,7 @@ describe("a directory that brings configuration of its own", () => {
     expect(trusted).toMatchObject({ exitCode: 0, stdout: "hi\n" });
     expect(await wasStarted()).toBe(true);
     expect(later.exitCode).toBe(5);
-    expect(later.stderr).toContain("error: agent local is not available\n");
+    expect(later.stderr).toContain("error: agent local is not available;");
     await expect(access(join(project.stateDir, "trust.json"))).rejects.toThrow();
   });
 

@@ -34,6 +34,12 @@ describe("what a newcomer gets wrong is answered in one line that says what to d
       KEY,
       ':1: providers."custom.anthropic".api_key: required by this adaptor; add it',
     ],
+    [
+      "a provider of one's own without the prefix",
+      PROVIDER.replace("custom.", ""),
+      KEY,
+      ":1: providers.anthropic.source: required key is missing; start the id with custom. to describe the provider here",
+    ],
     ["a misspelt table", "[provider]\n", {}, ":1: provider: unknown key; did you mean providers?"],
     [
       "a relative command",
