@@ -27,13 +27,13 @@ type Response = ParamsInput<typeof ApprovalRespond>;
 
 /** A run that waits for its first approval. */
 async function startAsking(
-  options: { commands?: string[]; interactive?: boolean; config?: string; then?: Answer[] } = {},
+  options: { commands?: string[]; interactive?: boolean; config?: string; after?: Answer[] } = {},
 ) {
-  const { commands = ["echo asked"], interactive = true, config = "", then = [DONE] } = options;
+  const { commands = ["echo asked"], interactive = true, config = "", after = [DONE] } = options;
   const kernel = await openTestKernel({
     agents: ASK,
     config,
-    answers: [{ calls: commands.map(bash) }, ...then],
+    answers: [{ calls: commands.map(bash) }, ...after],
   });
   const session = await kernel.createSession({ mode: "ask" });
   const watch = kernel.watch(session, { interactive });
@@ -217,7 +217,7 @@ describe("waiting", () => {
   test("[S-171] [S-270] [D-152] nothing expires while an interactive client is attached", async () => {
     const { kernel, watch, runId, waiting, answer } = await startAsking({
       config: "[approval]\ntimeout_ms = 50\n",
-      then: [{ calls: [bash("echo unattended")] }, DONE, DONE],
+      after: [{ calls: [bash("echo unattended")] }, DONE, DONE],
     });
     // one that began to wait later, with nobody attached, has had its time before this one is looked at
     const later = await kernel.run("Hi", { mode: "ask" });
