@@ -306,6 +306,34 @@ describe("a disk that fails", () => {
     expect(bench.seqs).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
+  test("[S-246] what became durable since is not written a second time", async () => {
+    const { bench, log, run } = await running();
+    log.appendStream(run.text("streamed"));
+    await log.append([diagnostic()]);
+    bench.store.log.failSync = true;
+    await expect(log.append([run.abandoned()])).rejects.toMatchObject({ code: "storage_failed" });
+    bench.store.log.failSync = false;
+    await log.append([run.abandoned()]);
+    await bench.reopen();
+    expect(bench.seqs).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    expect(bench.lines).toHaveLength(7);
+  });
+
+  test("[S-246] a log that lost what was durable is not written any more", async () => {
+    const { bench, log, run } = await running();
+    bench.store.log.failSync = true;
+    await expect(log.append([run.abandoned()])).rejects.toMatchObject({ code: "storage_failed" });
+    bench.store.log.failSync = false;
+    const short = bench.store.log.durable.subarray(0, -1);
+    bench.store.log.bytes = short;
+    for (let tries = 0; tries < 2; tries += 1) {
+      const failure = log.append([run.abandoned()]);
+      await expect(failure).rejects.toMatchObject({ code: "storage_failed" });
+      await expect(failure).rejects.toThrow(/shorter than what was already durable/);
+    }
+    expect(bench.store.log.bytes).toEqual(short);
+  });
+
   test("[S-246] stream records that could not be written follow with the next append", async () => {
     const { bench, log, run } = await running();
     log.appendStream(run.text("one "));
@@ -369,6 +397,7 @@ describe("the right to write", () => {
     const { bench } = await running();
     const whole = bench.store.log.text;
     bench.store.log.bytes = Buffer.from(`${whole}{"session_id":"torn`);
+    bench.store.log.durable = bench.store.log.bytes;
     const log = await bench.reopen();
     expect(bench.store.log.durable.toString()).toBe(whole);
     await log.append([diagnostic()]);

@@ -9,6 +9,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { ApprovalGate } from "../../../../kernel/src/permission/approval-gate.ts";
 import { DEFAULT_PERMISSION_MODE } from "../../../../kernel/src/permission/permission-mode.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
+import { createDeferred } from "../../../../kernel/src/support/deferred.ts";
 import { askFor, GateSession, NEVER } from "./approval-fixtures.ts";
 
 type Decision = "approve_once" | "approve_tree" | "reject" | "cancel";
@@ -357,6 +358,31 @@ describe("expiry", () => {
       expect(session.gate.list("escalated")).toHaveLength(1);
       await vi.advanceTimersByTimeAsync(1);
       expect(await outcome).toMatchObject({ reason: "approval_expired" });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test("[S-171] [S-270] it outlives its time when a client attached before the answer ahead of it had failed", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+    try {
+      const session = new GateSession({ attended: false, approvalTimeoutMs: 1000 });
+      const checked = createDeferred();
+      const request = askFor("a", { revalidate: () => checked.promise });
+      const outcome = session.gate.decide(request, NEVER);
+      const response = answer(await session.waiting(), "approve_once");
+      const failing = session.gate.respond(response);
+      await vi.advanceTimersByTimeAsync(1000);
+      session.interactive = true;
+      session.gate.attachmentChanged(true);
+      session.failure = new CookieError("storage_failed", "the disk is full");
+      checked.resolve();
+      await expect(failing).rejects.toMatchObject({ code: "storage_failed" });
+      session.failure = undefined;
+      await vi.advanceTimersByTimeAsync(0);
+      expect(session.gate.list("escalated")).toHaveLength(1);
+      await session.gate.respond(response);
+      expect(await outcome).toMatchObject({ granted: true });
     } finally {
       vi.useRealTimers();
     }

@@ -1,11 +1,28 @@
+import type * as fs from "node:fs";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SessionId } from "@cookie-agent/sdk/protocol";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { LocalLogFile } from "../../../../kernel/src/store/local-log-file.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
+
+const disk = vi.hoisted(() => ({
+  writeBytes: Number.POSITIVE_INFINITY,
+  room: Number.POSITIVE_INFINITY,
+}));
+
+vi.mock("node:fs", async (original) => {
+  const real = await original<typeof fs>();
+  const writeSync = (fd: number, bytes: Uint8Array, start: number, length: number, at: number) => {
+    if (disk.room === 0) throw Object.assign(new Error("no space"), { code: "ENOSPC" });
+    const taken = Math.min(length, disk.writeBytes, disk.room);
+    disk.room -= taken;
+    return real.writeSync(fd, bytes, start, taken, at);
+  };
+  return { ...real, writeSync };
+});
 
 let directory = "";
 let path = "";
@@ -17,7 +34,10 @@ beforeEach(async () => {
   await writeFile(path, "one\n");
 });
 
-afterEach(() => rm(directory, { recursive: true }));
+afterEach(() => {
+  disk.writeBytes = disk.room = Number.POSITIVE_INFINITY;
+  return rm(directory, { recursive: true });
+});
 
 async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
   const all: Uint8Array[] = [];
@@ -60,3 +80,29 @@ test.skipIf(!existsSync("/dev/full"))(
     await file.close();
   },
 );
+
+test("a block that the disk takes piece by piece arrives whole and in order", async () => {
+  const file = await LocalLogFile.open(path, lease);
+  disk.writeBytes = 3;
+  await file.append(Buffer.from("two and three\n"));
+  expect(await readFile(path, "utf8")).toBe("one\ntwo and three\n");
+  expect(file.byteLength).toBe(18);
+  await file.close();
+});
+
+test("[S-047] nothing remains of a block that the disk took in part", async () => {
+  const file = await LocalLogFile.open(path, lease);
+  disk.room = 3;
+  await expect(file.append(Buffer.from("two\n"))).rejects.toMatchObject({ code: "ENOSPC" });
+  expect(await readFile(path, "utf8")).toBe("one\n");
+  expect(file.byteLength).toBe(4);
+  await file.close();
+});
+
+test("[S-047] a log that was removed is never durable", async () => {
+  const file = await LocalLogFile.open(path, lease);
+  await rm(path);
+  await file.append(Buffer.from("two\n"));
+  await expect(file.sync()).rejects.toThrow("its log was removed from the disk");
+  await file.close();
+});

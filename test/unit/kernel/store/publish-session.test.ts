@@ -1,14 +1,21 @@
+import type * as files from "node:fs/promises";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { SessionId } from "@cookie-agent/sdk/protocol";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import {
   type PublicationSteps,
   publishSession,
 } from "../../../../kernel/src/store/publish-session.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
 import { metadataOf } from "../event/event-fixtures.ts";
+import { diskTrace } from "../support/traced-disk.ts";
+
+vi.mock("node:fs/promises", async (original) => {
+  const { traceDisk } = await import("../support/traced-disk.ts");
+  return traceDisk(await original<typeof files>());
+});
 
 let parent = "";
 const sessionId = createId<SessionId>();
@@ -74,4 +81,30 @@ test("[S-024] the published log is open for writing behind its first events", as
   await file.append(Buffer.from("next\n"));
   await file.close();
   expect(await readFile(join(parent, sessionId, "events.jsonl"), "utf8")).toBe("a line\nnext\n");
+});
+
+test("[S-024] the log and its folder are durable before the session is in its place, the place after it", async () => {
+  diskTrace.length = 0;
+  const file = await publishSession(publication, steps());
+  await file.close();
+  expect(diskTrace).toEqual([
+    expect.stringMatching(/^sync .*\.tmp\/events\.jsonl$/),
+    expect.stringMatching(/^sync .*\.tmp$/),
+    `rename ${join(parent, sessionId)}`,
+    `sync ${parent}`,
+  ]);
+});
+
+test("[S-024] a root that joins its children is durable in their folder", async () => {
+  const target = join(parent, sessionId);
+  await mkdir(join(target, "subagents"), { recursive: true });
+  diskTrace.length = 0;
+  const file = await publishSession(publication, steps({ merge: true }));
+  await file.close();
+  expect(diskTrace.slice(2)).toEqual([
+    `rename ${join(target, "events.jsonl")}`,
+    `rename ${join(target, "metadata")}`,
+    `sync ${target}`,
+    `sync ${parent}`,
+  ]);
 });

@@ -1,8 +1,15 @@
+import type * as files from "node:fs/promises";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { durableReplace } from "../../../../kernel/src/support/durable-replace.ts";
+import { diskTrace } from "./traced-disk.ts";
+
+vi.mock("node:fs/promises", async (original) => {
+  const { traceDisk } = await import("./traced-disk.ts");
+  return traceDisk(await original<typeof files>());
+});
 
 async function makeDirectory(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "cookie-replace-"));
@@ -27,4 +34,16 @@ test("[C-001] a failure leaves the old file and no temporary", async () => {
   await writeFile(join(path, "inside"), "");
   await expect(durableReplace(path, Buffer.from("x"))).rejects.toThrow();
   expect(await readdir(directory)).toEqual(["taken"]);
+});
+
+test("[C-001] the bytes are durable before the rename, the name after it", async () => {
+  const directory = await makeDirectory();
+  const path = join(directory, "state.json");
+  diskTrace.length = 0;
+  await durableReplace(path, Buffer.from("one"));
+  expect(diskTrace).toEqual([
+    expect.stringMatching(/^sync .*\.tmp$/),
+    `rename ${path}`,
+    `sync ${directory}`,
+  ]);
 });
