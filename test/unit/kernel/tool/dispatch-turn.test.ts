@@ -42,9 +42,23 @@ describe("dispatch of one turn", () => {
 
   test("[T-020] permissions are resolved one by one before any call is sent", async () => {
     const room = openRoom([ECHO], { rules: [{ action: "plugin", resource: "*", effect: "ask" }] });
+    const { gate } = room;
+    room.gate = async (request, signal) => {
+      room.trace.push("decide");
+      await new Promise(setImmediate);
+      const outcome = await gate(request, signal);
+      room.trace.push("decided");
+      return outcome;
+    };
     await room.dispatch([
       ["echo", { value: "a" }],
       ["echo", { value: "b" }],
+    ]);
+    expect(room.trace.filter((entry) => entry.startsWith("decide"))).toEqual([
+      "decide",
+      "decided",
+      "decide",
+      "decided",
     ]);
     const approvals = room.trace.filter((entry) => entry.startsWith("approval_"));
     expect(approvals.filter((entry) => entry === "approval_requested")).toHaveLength(2);
@@ -314,10 +328,18 @@ describe("dispatch of one turn", () => {
   test("a log that fails later stops the turn only after every started call has ended", async () => {
     const room = openRoom([ECHO, SLOW]);
     const ended: string[] = [];
+    const refused = createDeferred();
+    const append = room.log.append.bind(room.log);
+    room.log.append = (drafts) => {
+      if (room.log.failure) refused.resolve();
+      return append(drafts);
+    };
     room.plugins.answer = async ({ call }) => {
       room.log.failure = new CookieError("storage_failed", "the disk is full");
+      const value = String(call.params.arguments["value"]);
+      if (value === "b") await refused.promise;
       await new Promise(setImmediate);
-      ended.push(String(call.params.arguments["value"]));
+      ended.push(value);
       return { content: "" };
     };
     const turn = room.dispatch([
