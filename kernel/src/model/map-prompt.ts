@@ -4,9 +4,9 @@ import type {
   SharedV3ProviderOptions,
 } from "@ai-sdk/provider";
 import type { AssistantPart, JsonObject, ToolCallPart } from "@cookie-agent/sdk/protocol";
+import { isJsonObject } from "../support/json-object.ts";
 import type { HistoryMessage, ToolResultMessage } from "./bound-model.ts";
 import { portableCallId, portableToolName } from "./call-ids.ts";
-import { isJsonObject } from "./json-object.ts";
 
 type AssistantMessage = Extract<LanguageModelV3Message, { role: "assistant" }>;
 type AssistantContent = AssistantMessage["content"][number];

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@cookie-agent/sdk/protocol";
-import { isJsonObject } from "./json-object.ts";
+import { isJsonObject } from "../support/json-object.ts";
 
 const MAX_DEPTH = 128;
 

@@ -1,5 +1,5 @@
 import type { AssistantPart, JsonObject, ToolCallPart } from "@cookie-agent/sdk/protocol";
-import { isJsonObject } from "./json-object.ts";
+import { isJsonObject } from "../support/json-object.ts";
 import type { ParsedArguments } from "./tool-arguments.ts";
 
 export interface TextBlock {

@@ -1,6 +1,6 @@
 import type { JsonObject } from "@cookie-agent/sdk/protocol";
+import { isJsonObject } from "../support/json-object.ts";
 import { networkCode } from "./error-causes.ts";
-import { isJsonObject } from "./json-object.ts";
 
 /** What a provider said about its own failure, wherever it said it. */
 export interface VendorReport {

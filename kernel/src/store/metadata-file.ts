@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { SessionMeta } from "@cookie-agent/sdk/protocol";
 import * as z from "zod";
 import { sleep } from "../support/deadline.ts";
-import { hasCode } from "./file-error.ts";
+import { hasCode } from "../support/has-code.ts";
 import type { StoredMetadata } from "./session-store.ts";
 
 const METADATA_FILE = "metadata";

@@ -5,7 +5,7 @@ import { CookieError } from "@cookie-agent/sdk/protocol";
 import * as z from "zod";
 import { durableReplace } from "../support/durable-replace.ts";
 import { withFileLock } from "../support/file-lock.ts";
-import { hasCode } from "./file-error.ts";
+import { hasCode } from "../support/has-code.ts";
 import { findWorkdirKeys, workdirKey } from "./workdir-key.ts";
 
 const LAYOUT_VERSION = 2;

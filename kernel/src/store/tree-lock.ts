@@ -2,7 +2,7 @@ import { chmod, lstat } from "node:fs/promises";
 import { join } from "node:path";
 import type { SessionId } from "@cookie-agent/sdk/protocol";
 import { type FileLock, tryFileLock } from "../support/file-lock.ts";
-import { hasCode } from "./file-error.ts";
+import { hasCode } from "../support/has-code.ts";
 import type { TreeLease } from "./session-store.ts";
 
 const LOCK_FILE = "owner.lock";

@@ -6,6 +6,7 @@ import type {
   Usage,
 } from "@cookie-agent/sdk/protocol";
 import { sha256Hex } from "../../support/digest.ts";
+import { isJsonObject } from "../../support/json-object.ts";
 import { cutUtf8 } from "../../support/safe-text.ts";
 import type {
   BoundModel,
@@ -15,7 +16,6 @@ import type {
   ToolResultMessage,
 } from "../bound-model.ts";
 import { CallIds } from "../call-ids.ts";
-import { isJsonObject } from "../json-object.ts";
 import { modelError } from "../model-error.ts";
 
 export const OFFLINE_MODEL = "offline/script";

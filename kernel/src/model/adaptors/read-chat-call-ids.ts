@@ -1,4 +1,4 @@
-import { isJsonObject } from "../json-object.ts";
+import { isJsonObject } from "../../support/json-object.ts";
 
 /** The ids of the calls that one event of the chat wire names. */
 export function readChatCallIds(event: unknown): string[] {

@@ -1,9 +1,0 @@
-/** True for a file system error with one of these codes. */
-export function hasCode(error: unknown, ...codes: string[]): boolean {
-  return (
-    error instanceof Error &&
-    "code" in error &&
-    typeof error.code === "string" &&
-    codes.includes(error.code)
-  );
-}
