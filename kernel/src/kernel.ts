@@ -90,7 +90,6 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     secretEnvNames: loaded.secretEnvNames,
     logger,
     workspaceStillTrusted: () => loaded.workspace.stillMatches(),
-    kernelConfig: (section) => (section === "tool_output" ? { ...config.toolOutput } : null),
     services: {
       readArtifact: (context, params) => readArtifactPage(artifacts, context.rootSessionId, params),
       writeArtifact: async (context, bytes) => {

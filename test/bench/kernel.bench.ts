@@ -68,7 +68,6 @@ test("[E-170] G: a warm call to a plugin costs the kernel at most a millisecond"
     env: {},
     secretEnvNames: new Set(),
     logger: { log: () => undefined },
-    kernelConfig: () => null,
     workspaceStillTrusted: () => Promise.resolve(true),
     services: {
       readArtifact: () => Promise.reject(new Error("not served")),

@@ -47,8 +47,6 @@ export interface PluginHostOptions {
   readonly limits?: Partial<PluginLimits>;
   /** True while the workspace layer is what was trusted; asked before each start of a program it names (C-234). */
   workspaceStillTrusted(): Promise<boolean>;
-  /** Redacted value of one configuration section (E-121). */
-  kernelConfig(section: string): unknown;
 }
 
 /** The kernel's side of all plugins: what they offer, whether they run, and every request to them. */

@@ -48,7 +48,6 @@ export async function openHost(options: Partial<PluginHostOptions>): Promise<Ope
     env: {},
     secretEnvNames: new Set(),
     logger: { log: (_level, message) => logged.push(message) },
-    kernelConfig: () => null,
     workspaceStillTrusted: () => Promise.resolve(true),
     services: {
       readArtifact: async (context) => {

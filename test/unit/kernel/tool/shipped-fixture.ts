@@ -59,7 +59,6 @@ export async function openShippedRoom(): Promise<ShippedRoom> {
     env: process.env,
     secretEnvNames: new Set(),
     logger: { log: () => undefined },
-    kernelConfig: () => null,
     workspaceStillTrusted: () => Promise.resolve(true),
     services: {
       readArtifact: (context, params) => readArtifactPage(artifacts, context.rootSessionId, params),
