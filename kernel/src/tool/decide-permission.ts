@@ -1,5 +1,4 @@
 import { CookieError } from "@cookie-agent/sdk/protocol";
-import type { GateOutcome } from "../permission/approval-gate.ts";
 import { labelCommand } from "../permission/command-labels.ts";
 import {
   evaluatePolicy,
@@ -7,6 +6,7 @@ import {
   needsParts,
   type Policy,
 } from "../permission/evaluate-policy.ts";
+import type { GateOutcome } from "../permission/gate-outcome.ts";
 import { cutUtf8 } from "../support/safe-text.ts";
 import type { DispatchContext } from "./call-context.ts";
 import { type DispatchStages, MAX_ERROR_BYTES } from "./dispatch-stages.ts";
