@@ -26,8 +26,6 @@ import { storageFailed } from "./storage-failed.ts";
 import { isStreamEvent, StreamBuffer } from "./stream-buffer.ts";
 import { SubscriberHub, type Subscription } from "./subscriber-hub.ts";
 
-export type { EventDraft } from "./event-draft.ts";
-
 /** The first work of a session: what puts it on disk (S-023). */
 const PUBLISHING_EVENTS: ReadonlySet<string> = new Set<EventType>([
   "user_input_submitted",

@@ -12,7 +12,7 @@ import {
 import type { AgentDocument } from "../config/agent-document.ts";
 import type { ContextDocument } from "../config/agents-md.ts";
 import type { Config, ModelRetryConfig } from "../config/config.ts";
-import type { EventDraft } from "../event/event-log.ts";
+import type { EventDraft } from "../event/event-draft.ts";
 import type { BoundModel } from "../model/model-runtime.ts";
 import type { PluginFacts } from "../plugin/plugin-host.ts";
 import { createId } from "../support/create-id.ts";

@@ -5,7 +5,7 @@ import {
   type ModelTurn,
   type RunError,
 } from "@cookie-agent/sdk/protocol";
-import type { EventDraft } from "../event/event-log.ts";
+import type { EventDraft } from "../event/event-draft.ts";
 import { ModelError } from "../model/model-error.ts";
 import type { BoundModel, ModelRequest } from "../model/model-runtime.ts";
 import { createId } from "../support/create-id.ts";

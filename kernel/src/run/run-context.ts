@@ -1,5 +1,5 @@
 import type { EventPayload, SessionId } from "@cookie-agent/sdk/protocol";
-import type { EventDraft } from "../event/event-log.ts";
+import type { EventDraft } from "../event/event-draft.ts";
 import type { DispatchContext } from "../tool/call-context.ts";
 import type { DispatchLog, DispatchStages } from "../tool/dispatch-stages.ts";
 import { Speculation } from "../tool/speculation.ts";

@@ -5,7 +5,7 @@ import {
   type RunError,
   type ToolCallPart,
 } from "@cookie-agent/sdk/protocol";
-import type { EventDraft } from "../event/event-log.ts";
+import type { EventDraft } from "../event/event-draft.ts";
 import { safeLines } from "../support/safe-text.ts";
 import { dispatchTurn, type TurnCall } from "../tool/dispatch-turn.ts";
 import { attemptTurn, type TurnOutcome } from "./attempt-turn.ts";

@@ -1,5 +1,6 @@
 import { CookieError, type StoredEvent } from "@cookie-agent/sdk/protocol";
-import type { EventDraft, EventLog } from "../event/event-log.ts";
+import type { EventDraft } from "../event/event-draft.ts";
+import type { EventLog } from "../event/event-log.ts";
 
 /** A session's log as its actor and its approvals write it; it exists before the log is opened and folded. */
 export class SessionLog {

@@ -1,5 +1,5 @@
 import type { EventPayload, EventPayloadOf, RunError, RunId } from "@cookie-agent/sdk/protocol";
-import type { EventDraft } from "../event/event-log.ts";
+import type { EventDraft } from "../event/event-draft.ts";
 import type { SessionState } from "./session-state.ts";
 
 /** A run of this process that failed without its terminal event. */

@@ -1,7 +1,7 @@
 import type { ApprovalId, AttemptId, SessionId, ToolCallId } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { AppendChecks } from "../../../../kernel/src/event/append-checks.ts";
-import type { EventDraft } from "../../../../kernel/src/event/event-log.ts";
+import type { EventDraft } from "../../../../kernel/src/event/event-draft.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
 import {
   diagnostic,

@@ -7,7 +7,7 @@ import type {
   StoredEvent,
   ToolCallId,
 } from "@cookie-agent/sdk/protocol";
-import type { EventDraft } from "../../../../kernel/src/event/event-log.ts";
+import type { EventDraft } from "../../../../kernel/src/event/event-draft.ts";
 import type {
   LogFile,
   SessionStore,
