@@ -3,11 +3,11 @@ import { ExitCode, type ExitError, usageError } from "./exit-code.ts";
 import { nearestName } from "./nearest-name.ts";
 import { normalizeArgv } from "./normalize-argv.ts";
 import { reportError } from "./report-error.ts";
-import { tolerateClosedReaders } from "./standard-streams.ts";
+import { dropListenersBut, watchStandardStreams } from "./standard-streams.ts";
 
 /** Runs one command line; the exit code is left in `process.exitCode`. */
 export async function main(argv: readonly string[], packageFile: URL): Promise<void> {
-  tolerateClosedReaders();
+  watchStandardStreams(wantsJson(argv));
   try {
     process.exitCode = await dispatch(argv, packageFile);
   } catch (error) {
@@ -27,7 +27,9 @@ async function dispatch(argv: readonly string[], packageFile: URL): Promise<Exit
     if (!isComplete(topic.words) && topic.rest.some((argument) => !argument.startsWith("-"))) {
       throw unknownCommand(topic.words, topic.rest);
     }
+    const watching = process.stdout.listeners("error");
     const { showHelp } = await import("./show-help.ts");
+    dropListenersBut(watching);
     await showHelp(topic.words, packageFile);
     return ExitCode.success;
   }
