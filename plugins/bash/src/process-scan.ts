@@ -4,6 +4,8 @@ import { readdirSync, readFileSync } from "node:fs";
 export const MARKER = "COOKIE_AGENT_CALL";
 
 const PID = /^\d+$/;
+/** So few ids are looked at one by one; listing every process of the machine costs more. */
+const MAX_PROBED = 16;
 
 /** True where other processes can be looked at through procfs. */
 export const canScan: boolean = process.platform === "linux";
@@ -28,7 +30,7 @@ export function markedProcesses(marker: string, newerThan?: number): number[] {
     const environment = readProc(pid, "environ");
     if (environment === undefined || !holdsEntry(environment, entry)) return false;
     const state = statFields(pid)?.state;
-    return state !== undefined && state !== "Z" && state !== "X";
+    return state !== undefined && state !== "Z" && state !== "X" && !isThread(pid);
   });
 }
 
@@ -58,9 +60,23 @@ function isAlive(pid: number): boolean {
 }
 
 function candidates(newerThan: number | undefined): number[] {
-  const pids = allPids().filter((pid) => pid !== process.pid);
-  if (newerThan === undefined || lastPid() < newerThan) return pids;
-  return pids.filter((pid) => pid > newerThan);
+  const newest = newerThan === undefined ? 0 : lastPid();
+  if (newerThan === undefined || newest < newerThan) return others(allPids());
+  const count = newest - newerThan;
+  if (count <= MAX_PROBED) {
+    return others(Array.from({ length: count }, (_, index) => newerThan + 1 + index));
+  }
+  return others(allPids()).filter((pid) => pid > newerThan);
+}
+
+function others(pids: readonly number[]): number[] {
+  return pids.filter((pid) => pid !== process.pid);
+}
+
+/** Threads have ids and folders as processes do; only the list of processes leaves them out. */
+function isThread(pid: number): boolean {
+  const owner = /^Tgid:\s*(\d+)$/m.exec(readProc(pid, "status")?.toString("latin1") ?? "")?.[1];
+  return owner !== undefined && Number(owner) !== pid;
 }
 
 /** The id given to the newest process, which is below older ones once ids have wrapped around. */

@@ -42,6 +42,16 @@ describe("the shell's exit", () => {
     expect(readFileSync(`/proc/${pid}/cmdline`, "latin1")).toBe("sleep\u0000300\u0000");
   });
 
+  test("a process that left the group is named once, however many threads it has", async () => {
+    const script = "console.log('up'); setInterval(() => {}, 1000)";
+    const { result } = await bash.run(
+      `setsid "${process.execPath}" -e "${script}" > up 2>&1 & until [ -s up ]; do sleep 0.05; done`,
+    );
+    const note = String(result.metadata?.["note"]);
+    kept.push(...Array.from(note.matchAll(/\d+/g), ([pid]) => Number(pid)));
+    expect(note).toMatch(/: pid \d+$/);
+  });
+
   test("a command that leaves nothing has no note", async () => {
     const { result } = await bash.run("sleep 0.05 & wait; echo ok");
     expect(result.metadata).toEqual({
