@@ -31,13 +31,16 @@ await serve(
           '[plugins."builtin.bash".config] shell: expected a path',
         );
       }
-      settings = { shell, pipes: new PipePool(paths.scratch) };
+      const pipes = new PipePool(paths.scratch);
+      // The call that started this plugin is on its way.
+      void pipes.fill();
+      settings = { shell, pipes };
       process.once("exit", () => registry.killNow());
       setTimeout(() => registry.endAbandoned(), SWEEP_DELAY_MS).unref();
     },
     stop: async () => {
       await registry.close();
-      settings?.pipes.close();
+      await settings?.pipes.close();
     },
   }),
 );

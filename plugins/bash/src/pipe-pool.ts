@@ -7,6 +7,8 @@ import { promisify } from "node:util";
 
 /** Named pipes made at once; each is opened by both sides, loses its name and is never used again. */
 const BATCH = 32;
+/** With fewer left the next batch is made, while the command that took the last one runs. */
+const LOW = 8;
 
 const run = promisify(execFile);
 
@@ -42,7 +44,9 @@ export class PipePool {
     const path = this.#ready.pop();
     if (path === undefined) return undefined;
     try {
-      return openPipe(path);
+      return openPipe(path, () => {
+        if (this.#ready.length < LOW && !this.#unavailable) void this.fill();
+      });
     } catch {
       return undefined;
     }
@@ -56,8 +60,10 @@ export class PipePool {
     return this.#filling;
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#unavailable = true;
+    // A folder that still gets names cannot be removed.
+    await this.#filling;
     this.#ready.length = 0;
     if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
   }
@@ -77,7 +83,7 @@ export class PipePool {
   }
 }
 
-function openPipe(path: string): OutputPipe {
+function openPipe(path: string, onReleased: () => void): OutputPipe {
   // Our end first and without waiting: opening the child's end would block until there is a reader.
   const ourEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
@@ -86,7 +92,10 @@ function openPipe(path: string): OutputPipe {
     return {
       childEnd,
       output: new Socket({ fd: ourEnd, readable: true, writable: false }),
-      release: () => closeSync(childEnd),
+      release: () => {
+        closeSync(childEnd);
+        onReleased();
+      },
     };
   } catch (error) {
     closeSync(ourEnd);
