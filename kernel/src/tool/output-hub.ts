@@ -5,12 +5,11 @@ import { OutputTail } from "./output-tail.ts";
 
 /** Name of the one stream of a tool without named ones (D-070). */
 const UNNAMED_STREAM = "output";
-const MAX_FINISHED = 128;
 
 /** The output of one call on its way to whoever watches. */
 export interface OutputFeed {
   write(stream: string | null, text: string): void;
-  /** Ends the call's output; its tail stays for late subscribers. */
+  /** Ends the call's output: what is kept of it from now on are the captures. */
   end(): void;
 }
 
@@ -18,7 +17,6 @@ interface LiveCall {
   readonly toolCallId: ToolCallId;
   readonly sessionId: SessionId;
   readonly streams: ReadonlyMap<string, OutputTail>;
-  active: boolean;
 }
 
 /**
@@ -26,10 +24,9 @@ interface LiveCall {
  * never slows a call; captures keep everything.
  */
 export class OutputHub {
-  /** In order of beginning; finished calls beyond the last 128 are dropped. */
+  /** Running calls, in order of beginning. */
   readonly #calls = new Map<ToolCallId, LiveCall>();
   readonly #subscriptions = new Map<SessionId, Set<OutputSubscription>>();
-  #finished: ToolCallId[] = [];
 
   begin(call: {
     sessionId: SessionId;
@@ -41,20 +38,19 @@ export class OutputHub {
       toolCallId: call.toolCallId,
       sessionId: call.sessionId,
       streams: new Map(names.map((name) => [name, new OutputTail()])),
-      active: true,
     };
     this.#calls.set(call.toolCallId, live);
     for (const notice of snapshotCall(live)) this.#publish(live, notice);
     return {
       write: (stream, text) => this.#write(live, stream ?? UNNAMED_STREAM, text),
-      end: () => this.#end(live),
+      end: () => void this.#calls.delete(live.toolCallId),
     };
   }
 
   /** Running calls of a session and their streams (D-065). */
   active(sessionId: SessionId): { toolCallId: ToolCallId; streams: string[] }[] {
     return [...this.#calls.values()]
-      .filter((call) => call.active && call.sessionId === sessionId)
+      .filter((call) => call.sessionId === sessionId)
       .map((call) => ({ toolCallId: call.toolCallId, streams: [...call.streams.keys()] }));
   }
 
@@ -68,21 +64,15 @@ export class OutputHub {
     });
     peers.add(subscription);
     for (const call of this.#calls.values()) {
-      if (!call.active || call.sessionId !== sessionId) continue;
+      if (call.sessionId !== sessionId) continue;
       for (const notice of snapshotCall(call)) subscription.push(notice);
     }
     return subscription;
   }
 
-  /** What is kept of one call, running or among the last finished ones; empty when it is unknown. */
-  snapshot(toolCallId: ToolCallId): OutputNotice[] {
-    const call = this.#calls.get(toolCallId);
-    return call ? snapshotCall(call) : [];
-  }
-
   #write(call: LiveCall, stream: string, text: string): void {
     const tail = call.streams.get(stream);
-    if (tail === undefined || !call.active || text === "") return;
+    if (tail === undefined || text === "" || !this.#calls.has(call.toolCallId)) return;
     const byteOffset = tail.endOffset;
     tail.write(text);
     if (!this.#subscriptions.has(call.sessionId)) return;
@@ -95,16 +85,6 @@ export class OutputHub {
     for (const subscription of this.#subscriptions.get(call.sessionId) ?? []) {
       subscription.push(notice);
     }
-  }
-
-  #end(call: LiveCall): void {
-    if (!call.active) return;
-    call.active = false;
-    this.#finished.push(call.toolCallId);
-    if (this.#finished.length <= MAX_FINISHED) return;
-    const [oldest, ...kept] = this.#finished;
-    if (oldest !== undefined) this.#calls.delete(oldest);
-    this.#finished = kept;
   }
 }
 

@@ -59,15 +59,16 @@ describe("live output", () => {
     expect(hub.active(SESSION)).toEqual([{ toolCallId, streams: ["output"] }]);
   });
 
-  test("[S-064] only the last 64 KiB of a stream are kept, and a gap says so", () => {
+  test("[S-064] only the last 64 KiB of a stream are kept, and a gap says so", async () => {
     const hub = new OutputHub();
-    const { toolCallId, feed } = begin(hub);
+    const { feed } = begin(hub);
     for (let i = 0; i < 300; i += 1) feed.write("stdout", String(i % 10).repeat(1000));
-    const [gap, snapshot] = hub.snapshot(toolCallId);
+    const notices = await take(hub.subscribe(SESSION), 2);
+    const [gap, snapshot] = notices;
     expect(gap).toMatchObject({ kind: "gap", nextOffset: 300_000 - 65_536 });
     expect(snapshot).toMatchObject({ startOffset: 300_000 - 65_536, endOffset: 300_000 });
     const whole = Array.from({ length: 300 }, (_, i) => String(i % 10).repeat(1000)).join("");
-    expect(textOf(hub.snapshot(toolCallId))).toBe(whole.slice(-65_536));
+    expect(textOf(notices)).toBe(whole.slice(-65_536));
   });
 
   test("[S-064] a slow reader loses deltas of a stream and is told where it goes on", async () => {
@@ -80,15 +81,15 @@ describe("live output", () => {
     expect(before.at(255)).toEqual(expect.objectContaining({ kind: "gap", nextOffset: 300 }));
   });
 
-  test("[S-064] the last 128 finished calls stay readable", () => {
+  test("[S-064] [D-072] nothing is kept of a call that has ended", async () => {
     const hub = new OutputHub();
-    const calls = Array.from({ length: 129 }, () => begin(hub));
-    for (const { feed } of calls) feed.end();
-    const kept = calls.filter(({ toolCallId }) => hub.snapshot(toolCallId).length > 0);
-    expect(kept.map(({ toolCallId }) => toolCallId)).toEqual(
-      calls.slice(1).map(({ toolCallId }) => toolCallId),
-    );
-    expect(hub.active(SESSION)).toEqual([]);
+    const ended = begin(hub).feed;
+    ended.write("stdout", "before");
+    ended.end();
+    ended.write("stdout", "after");
+    const { toolCallId } = begin(hub);
+    expect(hub.active(SESSION)).toEqual([{ toolCallId, streams: ["stdout"] }]);
+    expect(await take(hub.subscribe(SESSION), 1)).toMatchObject([{ toolCallId, chunks: [] }]);
   });
 });
 
