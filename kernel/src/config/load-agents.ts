@@ -6,6 +6,7 @@ import { EXPLORE_AGENT } from "./built-in-agents.ts";
 import { compareUtf8 } from "./compare-utf8.ts";
 import { ConfigError, type ConfigLayer } from "./config-error.ts";
 import { delegationProblem } from "./delegation-problem.ts";
+import { isLink } from "./is-link.ts";
 import {
   type AgentFile,
   MAX_AGENT_BYTES,
@@ -40,8 +41,13 @@ export async function readUserAgents(layerDirectory: string): Promise<AgentFile[
   try {
     names = await readdir(directory);
   } catch (error) {
-    if (hasCode(error, "ENOENT")) return [];
-    throw pathError("user", directory, hasCode(error, "ENOTDIR") ? "unsafe_path" : "io");
+    const isAbsent = hasCode(error, "ENOENT");
+    if (isAbsent && !(await isLink(directory))) return [];
+    throw pathError(
+      "user",
+      directory,
+      isAbsent || hasCode(error, "ENOTDIR") ? "unsafe_path" : "io",
+    );
   }
   const files: AgentFile[] = [];
   for (const name of names.sort(compareUtf8)) {

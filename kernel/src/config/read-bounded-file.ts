@@ -1,10 +1,11 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { hasCode } from "../support/has-code.ts";
+import { isLink } from "./is-link.ts";
 
 export type BoundedRead =
   | { readonly kind: "missing" }
-  /** Not a regular file, or a link where links are not followed. */
+  /** Not a regular file, a link to nothing, or a link where links are not followed. */
   | { readonly kind: "not_regular" }
   /** At most `maxBytes + 1` bytes were read; `byteLength` is what the file system says. */
   | { readonly kind: "too_large"; readonly head: Uint8Array; readonly byteLength: number }
@@ -23,7 +24,9 @@ export async function readBoundedFile(
   try {
     file = await open(path, flags);
   } catch (error) {
-    if (hasCode(error, "ENOENT", "ENOTDIR")) return { kind: "missing" };
+    if (hasCode(error, "ENOENT", "ENOTDIR")) {
+      return { kind: (await isLink(path)) ? "not_regular" : "missing" };
+    }
     if (hasCode(error, "ELOOP", "EISDIR", "ENXIO")) return { kind: "not_regular" };
     throw error;
   }

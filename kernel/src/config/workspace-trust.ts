@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Digest } from "@cookie-agent/sdk/protocol";
 import { hasCode } from "../support/has-code.ts";
 import { ConfigError } from "./config-error.ts";
+import { isLink } from "./is-link.ts";
 import { readTrust } from "./trust-store.ts";
 import { digestWorkspace, type WorkspaceContent } from "./workspace-digest.ts";
 
@@ -145,9 +146,10 @@ async function isOwnLayer(layerDirectory: string, root: string): Promise<boolean
     const user = await stat(root).catch(() => undefined);
     return user === undefined || user.dev !== facts.dev || user.ino !== facts.ino;
   } catch (error) {
-    if (hasCode(error, "ENOENT", "ENOTDIR")) return false;
     if (error instanceof ConfigError) throw error;
-    const problem = "cannot be looked at";
+    const leadsNowhere = await isLink(layerDirectory);
+    if (hasCode(error, "ENOENT", "ENOTDIR") && !leadsNowhere) return false;
+    const problem = leadsNowhere ? "is a link that leads nowhere" : "cannot be looked at";
     throw new ConfigError({ code: "io", layer: "workspace", path: layerDirectory, problem });
   }
 }

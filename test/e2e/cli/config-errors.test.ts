@@ -1,5 +1,5 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readFile, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { runCookie } from "../../support/run-cookie.ts";
 import { findLogs } from "../../support/session-log.ts";
@@ -38,6 +38,32 @@ describe("a configuration that is wrong", () => {
     expect(stderr).toContain(`${join(project.stateDir, "config.toml")}:4: `);
     expect(stderr).toContain("mcp.servers.notes.timeout_sm");
     expect(stderr).toContain("timeout_ms");
+  });
+
+  test.for(["config.toml", "agents", "agents/x.md"])(
+    "a %s that is a link to nothing is not taken for absent",
+    async (name) => {
+      const project = await useProject();
+      const link = join(project.stateDir, name);
+      await mkdir(dirname(link), { recursive: true });
+      await symlink(join(project.home, "nowhere"), link);
+
+      const { exitCode, stderr } = await runCookie(project, RUN);
+
+      expect(exitCode).toBe(5);
+      expect(stderr).toContain(link);
+    },
+  );
+
+  test("a project's .cookie-agent that is a link to nothing is not taken for absent", async () => {
+    const project = await useProject();
+    const link = join(project.cwd, ".cookie-agent");
+    await symlink(join(project.home, "nowhere"), link);
+
+    const { exitCode, stderr } = await runCookie(project, RUN);
+
+    expect(exitCode).toBe(5);
+    expect(stderr).toContain(`${link}: is a link that leads nowhere`);
   });
 
   test("[C-025] [B125] a byte order mark before the first table is accepted", async () => {
