@@ -27,12 +27,24 @@ describe("storage that cannot be used", () => {
     expect(result.stderr).toContain("EACCES");
   });
 
+  test.skipIf(process.platform !== "linux")(
+    "a file system that makes no directories is named and not waited for",
+    async () => {
+      const project = await faultProject();
+      const result = await startOffline(project, ["say hello"], ["--data-dir", "/proc/none/here"])
+        .result;
+      expect(result).toMatchObject({ exitCode: 5, stdout: "" });
+      expect(result.stderr).toContain("/proc/none/here");
+    },
+  );
+
   test("a file in the place of the directory is named", async () => {
     const project = await faultProject();
     await project.writeState("sessions", "not a directory");
     const result = await startOffline(project, ["say hello"]).result;
     expect(result).toMatchObject({ exitCode: 5, stdout: "" });
     expect(result.stderr).toContain(join(project.stateDir, "sessions"));
+    expect(result.stderr).toContain("make it a directory");
   });
 
   test.for(["session", "store"])(

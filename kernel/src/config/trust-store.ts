@@ -1,9 +1,9 @@
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Digest, Timestamp } from "@cookie-agent/sdk/protocol";
 import * as z from "zod";
 import { durableReplace } from "../support/durable-replace.ts";
 import { withFileLock } from "../support/file-lock.ts";
+import { makeDirectory } from "../support/make-directory.ts";
 import { compareUtf8 } from "./compare-utf8.ts";
 import { ConfigError } from "./config-error.ts";
 import { readBoundedFile } from "./read-bounded-file.ts";
@@ -72,7 +72,7 @@ async function changeStore(
   root: string,
   change: (records: Map<string, TrustRecord>) => boolean,
 ): Promise<boolean> {
-  await mkdir(root, { recursive: true, mode: 0o700 });
+  await makeDirectory(root);
   const path = join(root, "trust.json");
   return withFileLock(join(root, "trust.lock"), async () => {
     const { records, warning } = await readTrust(root);

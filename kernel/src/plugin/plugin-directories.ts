@@ -1,6 +1,7 @@
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { hasCode } from "../support/has-code.ts";
+import { makeDirectory } from "../support/make-directory.ts";
 
 /** The private directories of plugins (E-048); all owner-only. */
 export class PluginDirectories {
@@ -19,7 +20,7 @@ export class PluginDirectories {
     const data = join(this.#root, "plugins", plugin, "data");
     const scratch = join(this.#run, "scratch", `${plugin}-${generation}`);
     await rm(scratch, { recursive: true, force: true });
-    await Promise.all([data, scratch].map((path) => mkdir(path, { recursive: true, mode: 0o700 })));
+    await Promise.all([data, scratch].map(makeDirectory));
     return { data, scratch };
   }
 

@@ -1,11 +1,11 @@
-import { constants } from "node:fs";
-import { access, mkdir, readdir, readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import * as z from "zod";
 import { durableReplace } from "../support/durable-replace.ts";
 import { withFileLock } from "../support/file-lock.ts";
 import { hasCode } from "../support/has-code.ts";
+import { makeDirectory } from "../support/make-directory.ts";
 import { findWorkdirKeys, workdirKey } from "./workdir-key.ts";
 
 const LAYOUT_VERSION = 2;
@@ -30,7 +30,11 @@ export async function locateStore(sessionsDir: string, cwd: string): Promise<Loc
 
 /** Makes the store before its first session; several processes may do so at once (S 3.4). */
 export async function initializeStore(directory: string, cwd: string): Promise<void> {
-  await makeDirectory(directory);
+  try {
+    await makeDirectory(directory);
+  } catch (error) {
+    throw unusable(directory, error);
+  }
   if ((await readText(join(directory, LAYOUT_FILE))) !== undefined) {
     await checkLayout(directory);
     if ((await readText(join(directory, CWD_FILE))) === cwd) return;
@@ -44,26 +48,6 @@ export async function initializeStore(directory: string, cwd: string): Promise<v
     const cwdFile = join(directory, CWD_FILE);
     if ((await readText(cwdFile)) !== cwd) await durableReplace(cwdFile, Buffer.from(cwd));
   });
-}
-
-async function makeDirectory(directory: string): Promise<void> {
-  try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw unusable(directory, await denialAbove(directory, error));
-  }
-}
-
-/** A recursive mkdir says ENOENT also where a parent may not be written; yields what is really wrong. */
-async function denialAbove(directory: string, error: unknown): Promise<unknown> {
-  const parent = dirname(directory);
-  try {
-    await access(parent, constants.W_OK);
-    return error;
-  } catch (denial) {
-    const missing = hasCode(denial, "ENOENT") && parent !== directory;
-    return missing ? denialAbove(parent, error) : denial;
-  }
 }
 
 async function checkLayout(directory: string): Promise<void> {
@@ -96,7 +80,7 @@ function unusable(directory: string, cause: unknown): CookieError {
   return new CookieError(
     "storage_failed",
     `the session store ${directory} cannot be used (${reason}); ` +
-      "make the directory writable, or choose another one with --data-dir",
+      "make it a directory that you can write to, or choose another one with --data-dir",
     { cause },
   );
 }
