@@ -20,6 +20,7 @@ import { switchFlag } from "../switch-flag.ts";
 
 /** A timer cannot wait longer. */
 const LONGEST_TIMEOUT_S = 2_147_483;
+const MOST_TURNS = 1_000_000;
 
 export const run = defineCommand({
   summary: "Run one prompt to its end, without a daemon and without questions.",
@@ -54,7 +55,12 @@ Exit codes: 0 completed, 1 failed, 2 wrong command line, 3 stopped by a permissi
       multipleNonGreedy: true,
     }),
     "trust-workspace": switchFlag("trust this directory's own .cookie-agent, for this run only"),
-    "max-turns": integer({ description: "most model turns", default: 100, min: 1 }),
+    "max-turns": integer({
+      description: "most model turns",
+      default: 100,
+      min: 1,
+      max: MOST_TURNS,
+    }),
     timeout: integer({
       description: "most seconds for the whole run",
       default: 600,

@@ -49,8 +49,8 @@ export interface RunEnd {
 }
 
 /**
- * Starts a run and follows it to its terminal event. Turn limit, timeout, the user and a permission that nobody
- * could grant cancel it; what it ended with decides the exit code (C 7.3).
+ * Starts a run and follows it to its terminal event. The kernel stops it at the turn limit; timeout, the user and a
+ * permission that nobody could grant cancel it from here. What it ended with decides the exit code (C 7.3).
  */
 export async function driveRun(
   client: CookieClient,

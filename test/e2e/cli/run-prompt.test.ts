@@ -75,6 +75,7 @@ describe("options of cookie run", () => {
   test.for([
     ["--max-turns", "0"],
     ["--max-turns", "many"],
+    ["--max-turns", "99999999999999999999"],
     ["--timeout", "0"],
     ["--timeout", "9999999999"],
     ["--output", "xml"],
