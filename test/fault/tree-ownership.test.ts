@@ -7,7 +7,8 @@ import { bashLine, faultProject, killHard, start, startOffline } from "./support
 import { completeBytes, onlyLog, openEnds, sessionOf, whenLines } from "./support/log-lines.ts";
 import { waitUntil } from "./support/processes.ts";
 
-const FOREIGN = "error: session is owned by another cookie process\n";
+const foreign = (log: string) =>
+  `error: session ${sessionOf(log)} is in use by another cookie process; wait until that one ends, or start a new session\n`;
 
 describe("two processes and one session tree", () => {
   test("[S-082] [S-091] the second is refused at once and may only read", async () => {
@@ -21,7 +22,7 @@ describe("two processes and one session tree", () => {
     const bytes = await readFile(log);
 
     const second = await startOffline(project, ["say mine"], resume).result;
-    expect(second).toMatchObject({ exitCode: 5, stdout: "", stderr: FOREIGN });
+    expect(second).toMatchObject({ exitCode: 5, stdout: "", stderr: foreign(log) });
     const shown = await start(project, ["session", "show", sessionOf(log)]).result;
     expect(shown).toMatchObject({
       exitCode: 0,
@@ -50,7 +51,8 @@ describe("two processes and one session tree", () => {
     await project.write("go", "");
     const results = await Promise.all(racers.map(({ result }) => result));
     expect(results.map(({ exitCode }) => exitCode).sort()).toEqual([0, 5, 5, 5]);
-    for (const { exitCode, stderr } of results) if (exitCode === 5) expect(stderr).toBe(FOREIGN);
+    for (const { exitCode, stderr } of results)
+      if (exitCode === 5) expect(stderr).toBe(foreign(log));
     const winners = await readFile(join(project.cwd, "winners"), "utf8");
     expect(winners.trim().split("\n")).toHaveLength(1);
     const events = await readLog(log);

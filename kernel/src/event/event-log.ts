@@ -6,6 +6,7 @@ import {
   type SkippedEvent,
   type StoredEvent,
 } from "@cookie-agent/sdk/protocol";
+import { sessionForeign } from "../store/session-foreign.ts";
 import type {
   LogFile,
   SessionLocation,
@@ -383,9 +384,7 @@ export class EventLog {
   #requireWritable(): void {
     if (this.#closed) throw closedError(this.sessionId);
     if (this.writable) return;
-    throw new CookieError("session_foreign", "session is owned by another cookie process", {
-      data: { session_id: this.sessionId },
-    });
+    throw sessionForeign(this.sessionId);
   }
 }
 

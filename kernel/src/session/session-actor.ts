@@ -21,6 +21,7 @@ import { type AdmittedRun, admitRun, openingEvents } from "../run/admit-run.ts";
 import { recallSelection } from "../run/resolve-agent.ts";
 import { RunContext } from "../run/run-context.ts";
 import { type CancelReason, describeRunError, runLoop } from "../run/run-loop.ts";
+import { sessionForeign } from "../store/session-foreign.ts";
 import { canonicalJson } from "../support/canonical-json.ts";
 import { withDeadline } from "../support/deadline.ts";
 import { sha256Hex } from "../support/digest.ts";
@@ -337,9 +338,7 @@ export class SessionActor {
   }
 
   #requireWritable(): void {
-    if (!this.writable) {
-      throw new CookieError("session_foreign", "session is owned by another cookie process");
-    }
+    if (!this.writable) throw sessionForeign(this.sessionId);
   }
 }
 

@@ -9,6 +9,7 @@ import { EventLog, type EventLogOptions, type LogObserver } from "../event/event
 import { GroupCommit } from "../event/group-commit.ts";
 import { ApprovalGate } from "../permission/approval-gate.ts";
 import { snapshotAgent } from "../run/admit-run.ts";
+import { sessionForeign } from "../store/session-foreign.ts";
 import type { SessionLocation, StoredMetadata, TreeLease } from "../store/session-store.ts";
 import { createId } from "../support/create-id.ts";
 import { createHandle } from "./create-handle.ts";
@@ -150,9 +151,7 @@ export class SessionRegistry {
     await lost?.close();
     const location = await this.#locate(sessionId);
     const lease = await this.#services.store.acquire(location.rootId);
-    if (lease === undefined) {
-      throw new CookieError("session_foreign", "session is owned by another cookie process");
-    }
+    if (lease === undefined) throw sessionForeign(sessionId);
     let actor: SessionActor | undefined;
     try {
       ({ actor } = await this.#fold(location, lease));

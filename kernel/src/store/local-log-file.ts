@@ -92,6 +92,6 @@ export class LocalLogFile implements LogFile {
 
   #requireLease(): void {
     if (this.#lease?.held) return;
-    throw new CookieError("session_foreign", "session is owned by another cookie process");
+    throw new CookieError("session_foreign", "the log is open for reading only");
   }
 }

@@ -1,14 +1,16 @@
 import type { Dirent } from "node:fs";
-import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { CookieError, SessionId } from "@cookie-agent/sdk/protocol";
 import { syncDirectory } from "../support/durable-replace.ts";
 import type { FileLock } from "../support/file-lock.ts";
 import { hasCode } from "../support/has-code.ts";
 import { KeyMutex } from "../support/key-mutex.ts";
+import { makeDirectory } from "../support/make-directory.ts";
 import { LocalLogFile } from "./local-log-file.ts";
 import { logPath, readMetadataFile, replaceMetadataFile } from "./metadata-file.ts";
 import { publishSession } from "./publish-session.ts";
+import { sessionForeign } from "./session-foreign.ts";
 import type {
   LogFile,
   SessionLocation,
@@ -124,9 +126,7 @@ class LocalSessionStore implements SessionStore {
   async writeMetadata(metadata: StoredMetadata): Promise<void> {
     const { origin, session_id: sessionId } = metadata;
     const rootId = origin.type === "root" ? sessionId : origin.root_session_id;
-    if (!this.#leases.has(rootId)) {
-      throw new CookieError("session_foreign", "session is owned by another cookie process");
-    }
+    if (!this.#leases.has(rootId)) throw sessionForeign(sessionId);
     await replaceMetadataFile(this.#directoryOf({ sessionId, rootId }), metadata);
   }
 
@@ -167,10 +167,10 @@ class LocalSessionStore implements SessionStore {
           const isInside = process.platform !== "win32" && !merge;
           const path = isInside ? stagedLockPath(staged) : treeLockPath(this.directory, rootId);
           taken ??= await this.#take(rootId, path);
-          return requireLease(taken);
+          return requireLease(taken, rootId);
         },
       });
-      return { lease: requireLease(taken), file };
+      return { lease: requireLease(taken, rootId), file };
     } catch (error) {
       if (held === undefined) taken?.release();
       throw error;
@@ -187,9 +187,9 @@ class LocalSessionStore implements SessionStore {
     const isNewRoot = !(await exists(root));
     let lease: TreeLease | undefined = held;
     try {
-      await mkdir(join(root, CHILDREN), { recursive: true, mode: 0o700 });
+      await makeDirectory(join(root, CHILDREN));
       lease ??= await this.#take(rootId, treeLockPath(this.directory, rootId));
-      const taken = requireLease(lease);
+      const taken = requireLease(lease, rootId);
       await syncDirectory(root);
       const target = this.#directoryOf(publication);
       const file = await publishSession(publication, {
@@ -250,9 +250,9 @@ function requireRoot(rootId: SessionId, metadata: StoredMetadata): StoredMetadat
   throw new Error("its metadata belongs to another session");
 }
 
-function requireLease(lease: TreeLease | undefined): TreeLease {
+function requireLease(lease: TreeLease | undefined, rootId: SessionId): TreeLease {
   if (lease !== undefined) return lease;
-  throw new CookieError("session_foreign", "session is owned by another cookie process");
+  throw sessionForeign(rootId);
 }
 
 /** The session directories inside a directory; other files, links and dot names do not count (S-076). */

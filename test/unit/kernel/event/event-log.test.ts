@@ -380,7 +380,7 @@ describe("the right to write", () => {
     bench.store.lease.release();
     expect(log.writable).toBe(false);
     await expect(log.append([run.completed()])).rejects.toMatchObject({ code: "session_foreign" });
-    expect(() => log.appendStream(run.text("x"))).toThrowError(/owned by another/);
+    expect(() => log.appendStream(run.text("x"))).toThrowError(/in use by another/);
   });
 
   test("[S-056] [S-084] a log opened without a lease is read, not repaired and not written", async () => {
