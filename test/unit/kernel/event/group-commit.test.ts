@@ -25,6 +25,18 @@ test("[S-247] who asks during a round shares the next one", async () => {
   expect([first.syncs, second.syncs]).toEqual([2, 1]);
 });
 
+test("[S-247] all who ask in one turn of the event loop share its first round", async () => {
+  const commits = new GroupCommit();
+  const [first, second] = [new SlowFile(), new SlowFile()];
+  const asked = [first, second, first].map((file) => commits.sync(file));
+  await Promise.resolve();
+  expect([first.syncs, second.syncs]).toEqual([1, 1]);
+  first.gate.resolve();
+  second.gate.resolve();
+  await Promise.all(asked);
+  expect([first.syncs, second.syncs]).toEqual([1, 1]);
+});
+
 test("[S-247] the failure of one file is not the failure of another", async () => {
   const commits = new GroupCommit();
   const [broken, whole] = [new SlowFile(), new SlowFile()];
