@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { ModelErrorKind } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import type { Answer } from "../../support/model-server.ts";
 import { openTestKernel } from "../../support/open-test-kernel.ts";
@@ -16,7 +17,7 @@ const calls = (...named: { name: string; arguments: string; id?: string }[]): An
   calls: named,
 });
 
-/** One hostile answer, then a sane one; the run ends, its log replays and the session can go on. */
+/** One hostile answer, then a sane one; the run completes, its log replays and the session can go on. */
 const ANSWERS: Record<string, Answer> = {
   "arguments nested 100000 deep": calls({
     name: "read",
@@ -75,12 +76,12 @@ const ANSWERS: Record<string, Answer> = {
 
 describe("an answer of the model", () => {
   test.for(Object.entries(ANSWERS))(
-    "[S-045] with %s leaves a run that ends and a log that replays",
+    "[S-045] with %s completes the run and leaves a log that replays",
     async ([, answer]) => {
       const kernel = await openTestKernel({ answers: [answer] });
       kernel.server.otherwise({ text: "done" });
       const first = await kernel.run("Hi");
-      expect(["run_completed", "run_failed"]).toContain(first.end.type);
+      expect(first.end).toMatchObject({ type: "run_completed", final_text: lastWord(answer) });
       await expectReadable(kernel.project.stateDir);
       await kernel.close();
       const again = await openTestKernel({ on: kernel });
@@ -89,41 +90,90 @@ describe("an answer of the model", () => {
     },
   );
 
-  test.for<[string, Answer]>([
-    ["garbage", { events: ["\u0000\u0001\u0002 garbage\n\n", "data: {]\n\n", "data: null\n\n"] }],
-    ["HTML", { body: "<html>no</html>", status: 200 }],
+  test.for<[string, Answer, ModelErrorKind, string]>([
+    [
+      "garbage",
+      { events: ["\u0000\u0001\u0002 garbage\n\n", "data: {]\n\n", "data: null\n\n"] },
+      "invalid_response",
+      "sent an event that is not understood (JSONParseError)",
+    ],
+    [
+      "HTML",
+      { body: "<html>no</html>", status: 200 },
+      "invalid_response",
+      "where an event stream was expected",
+    ],
     [
       "JSON of other shapes",
       { events: [[], 1, "x", { choices: 5 }].map((x) => `data: ${JSON.stringify(x)}\n\n`) },
+      "invalid_response",
+      "sent an event that is not understood (TypeValidationError)",
     ],
-    ["choices of null", { events: [{ choices: [null] }] }],
-    ["a line of 20 MB", { events: [`data: {"x":"${"y".repeat(20_000_000)}"}\n\n`] }],
+    [
+      "choices of null",
+      { events: [{ choices: [null] }] },
+      "invalid_response",
+      "sent an event that is not understood (TypeValidationError)",
+    ],
+    [
+      "a line of 20 MB",
+      { events: [`data: {"x":"${"y".repeat(20_000_000)}"}\n\n`] },
+      "invalid_response",
+      "an event of the response is larger than 8 MiB",
+    ],
     [
       "arguments without a call",
       {
         events: [chat({ tool_calls: [{ index: 3, function: { arguments: "{}" } }] }, "tool_calls")],
       },
+      "invalid_response",
+      "sent an event that is not understood (InvalidResponseDataError)",
     ],
-    ["deep JSON", { events: [`data: ${"[".repeat(DEEP)}${"]".repeat(DEEP)}\n\n`] }],
+    [
+      "deep JSON",
+      { events: [`data: ${"[".repeat(DEEP)}${"]".repeat(DEEP)}\n\n`] },
+      "invalid_response",
+      "sent an event that is not understood (JSONParseError)",
+    ],
     [
       "an error object",
       { status: 400, body: { error: { message: "\u001b[2J\u0000bad", code: { a: 1 } } } },
+      "invalid_request",
+      "answered HTTP 400:  [2J bad",
     ],
-    ["an error nested deep", { status: 400, body: `${"[".repeat(DEEP)}` }],
-  ])("[S-045] that is %s fails the run, not the kernel", async ([, answer]) => {
+    [
+      "an error nested deep",
+      { status: 400, body: `${"[".repeat(DEEP)}` },
+      "invalid_request",
+      "answered HTTP 400: Bad Request",
+    ],
+  ])("[S-045] that is %s fails the run, not the kernel", async ([, answer, kind, message]) => {
     const kernel = await openTestKernel({
       answers: [answer],
       config: "[model_retry]\nstandard_retries = 0\noverload_retries = 0\n",
     });
     kernel.server.otherwise({ text: "done" });
     const { end, sessionId } = await kernel.run("Hi");
-    expect(["run_failed", "run_completed"]).toContain(end.type);
+    expect(end).toMatchObject({
+      type: "run_failed",
+      error: {
+        code: "model_error",
+        message: expect.stringContaining(message) as string,
+        model_error: { kind },
+      },
+    });
     const error = JSON.stringify(end);
     expect(error).not.toMatch(/\\u001b|\\u0000/);
     expect((await kernel.run("Again", { session: sessionId })).end.type).toBe("run_completed");
     await expectReadable(kernel.project.stateDir);
   });
 });
+
+/** Calls are answered and the next turn says "done"; anything else is the last word itself. */
+function lastWord(answer: Answer): unknown {
+  if ("calls" in answer) return "done";
+  return "text" in answer ? answer.text : null;
+}
 
 async function expectReadable(stateDir: string): Promise<void> {
   const sessions = join(stateDir, "sessions");
