@@ -1,39 +1,118 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type ESTree, parseSync, Visitor } from "vite";
 import { describe, expect, test } from "vitest";
 
 const testRoot = join(import.meta.dirname, "..");
 const specRoot = join(testRoot, "../docs/spec");
 const ID = /\b(?:[TESCD]-\d{3}|B\d{3})\b/g;
+const DEFINITION = /^(?:- (?:\*\*)?|\| |### )([TESCD]-\d{3}|B\d{3})\b(.*)$/gm;
+const WITHDRAWN = /^(?: \([^)]*\)| \|)? withdrawn\b/;
+const TITLED = new Set(["test", "describe", "bench"]);
 
 const cited = new Set(
   readdirSync(testRoot, { recursive: true, encoding: "utf8" })
     .filter((name) => /\.(?:test|bench)\.ts$/.test(name) && !name.includes("node_modules"))
-    .flatMap((name) => readFileSync(join(testRoot, name), "utf8").match(ID) ?? []),
+    .flatMap((name) => titlesOf(name, readFileSync(join(testRoot, name), "utf8")))
+    .flatMap((title) => title.match(ID) ?? []),
 );
 
-const known = new Map(
-  readdirSync(specRoot)
-    .filter((name) => name.endsWith(".md"))
-    .map((name) => [name, new Set(readFileSync(join(specRoot, name), "utf8").match(ID) ?? [])]),
-);
+const known = readdirSync(specRoot)
+  .filter((name) => name.endsWith(".md"))
+  .flatMap((name) => definedIn(readFileSync(join(specRoot, name), "utf8")));
 
 describe("requirement ids", () => {
-  test("every id that a title cites exists in the specification", () => {
-    const all = new Set([...known.values()].flatMap((ids) => [...ids]));
-    expect([...cited].filter((id) => !all.has(id))).toEqual([]);
+  test("every id that a title cites is a requirement of the specification", () => {
+    expect([...cited].filter((id) => !known.includes(id))).toEqual([]);
+  });
+
+  test("no id is defined twice", () => {
+    expect(known.filter((id, index) => known.indexOf(id) !== index)).toEqual([]);
   });
 
   test("ids without a test are reported", () => {
     for (const letter of ["T", "E", "S", "C", "D", "B"]) {
-      const ids = new Set(
-        [...known.values()].flatMap((set) => [...set]).filter((id) => id.startsWith(letter)),
-      );
-      const open = [...ids].filter((id) => !cited.has(id)).sort();
+      const ids = known.filter((id) => id.startsWith(letter));
+      const open = ids.filter((id) => !cited.has(id)).sort();
       process.stdout.write(
-        `${letter}: ${ids.size - open.length} of ${ids.size} cited; open: ${open.join(" ")}\n`,
+        `${letter}: ${ids.length - open.length} of ${ids.length} cited; open: ${open.join(" ")}\n`,
       );
+      expect(ids.length).toBeGreaterThan(0);
     }
-    expect(known.size).toBeGreaterThan(0);
+  });
+
+  test.for([
+    ['test("[T-001] a", f);', ["[T-001] a"]],
+    ["test.for([[1]])(`[T-001] $" + "{name} b`, f);", ["[T-001]  b"]],
+    ['test.for<[string]>([["T-002"]])("[T-001] %s", f);', ["[T-001] %s"]],
+    ['test.for([["[T-001] a", "T-002"]])("%s b", f);', ["%s b", "[T-001] a"]],
+    ['describe.skipIf(no)("[T-001] a", () => { test("b", f); });', ["[T-001] a", "b"]],
+    ['// test("[T-001] a", f);\nconst b = "T-002"; expect("T-003").toBe(1);', []],
+    ['test("a", () => { kernel.run("T-001"); other("T-002"); });', ["a"]],
+  ] as const)("the titles of %j are %j", ([source, titles]) => {
+    expect(titlesOf("some.test.ts", source)).toEqual(titles);
+  });
+
+  test.for([
+    ["- T-001 (§1) A rule, see T-002", ["T-001"]],
+    ["| T-001 | A rule | 1 |\n  T-002 goes on", ["T-001"]],
+    ["- **D-001** A rule\n### B001 (read) A case\nand B002", ["D-001", "B001"]],
+    ["- T-001 (§3) withdrawn\n| T-002 | withdrawn | 2 |", []],
+    ["- **T-001** A list that is withdrawn later", ["T-001"]],
+  ] as const)("%j defines %j", ([text, ids]) => {
+    expect(definedIn(text)).toEqual(ids);
   });
 });
+
+function definedIn(text: string): string[] {
+  return [...text.matchAll(DEFINITION)].flatMap(([, id = "", rest = ""]) =>
+    WITHDRAWN.test(rest) ? [] : [id],
+  );
+}
+
+/** What `test`, `describe` and `bench` are given as a title; where it is `%s …`, what each row of the table puts there. */
+function titlesOf(name: string, source: string): string[] {
+  const titles: string[] = [];
+  const visitor = new Visitor({
+    CallExpression({ callee, arguments: [given] }) {
+      if (!TITLED.has(rootOf(callee))) return;
+      const title = textOf(given);
+      if (title === undefined) return;
+      titles.push(title);
+      if (callee.type === "CallExpression" && title.startsWith("%s")) {
+        titles.push(...firstTexts(callee.arguments[0]));
+      }
+    },
+  });
+  visitor.visit(parseSync(name, source).program);
+  return titles;
+}
+
+function textOf(node: ESTree.Node | null | undefined): string | undefined {
+  if (node?.type === "Literal" && typeof node.value === "string") return node.value;
+  if (node?.type !== "TemplateLiteral") return undefined;
+  return node.quasis.map(({ value }) => value.raw).join("");
+}
+
+/** The first text of each row of a table. */
+function firstTexts(table: ESTree.Node | undefined): string[] {
+  if (table?.type === "TSAsExpression") return firstTexts(table.expression);
+  if (table?.type !== "ArrayExpression") return [];
+  return table.elements.flatMap(
+    (row) => textOf(row?.type === "ArrayExpression" ? row.elements[0] : row) ?? [],
+  );
+}
+
+/** `test` of `test`, `test.skip`, `test.for([…])` and `test.skipIf(…).for([…])`. */
+function rootOf(callee: ESTree.Expression | ESTree.Super): string {
+  switch (callee.type) {
+    case "Identifier":
+      return callee.name;
+    case "MemberExpression":
+      return rootOf(callee.object);
+    case "CallExpression":
+      return rootOf(callee.callee);
+    default:
+      return "";
+  }
+}
