@@ -47,6 +47,19 @@ describe("capture of a call's output", () => {
     );
   });
 
+  test("[T-131] the digest is that of all pieces in order", async () => {
+    const { retained } = await capture(SINGLE, [
+      [null, "one\n"],
+      [null, "é two\n"],
+      [null, "three"],
+    ]);
+    const sha256 = sha256Hex("one\né two\nthree");
+    expect(retained.streams[0]).toMatchObject({ sha256, byte_length: 16, line_count: 3 });
+    await expect(readFile(join(storeDir, ROOT, "artifacts", sha256), "utf8")).resolves.toBe(
+      "one\né two\nthree",
+    );
+  });
+
   test("[T-136] [T-137] [S-118] [B059] a hint gives exact omitted counts and where to go on", async () => {
     const text = numberedLines(2312);
     const { rendered } = await capture(SINGLE, [[null, text]]);

@@ -1,4 +1,4 @@
-import { chmod, open, readdir, stat, utimes, writeFile } from "node:fs/promises";
+import { chmod, open, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isCookieError, SessionId } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
@@ -56,6 +56,17 @@ describe("the local artifact store", () => {
     const opened = await createLocalArtifactStore({ storeDir }).open(ROOT, sha256);
     expect(opened.byteLength).toBe(14);
     await opened.close();
+  });
+
+  test("[T-146] storing content again restores a file that is gone or was cut", async () => {
+    const bytes = Buffer.from("to be restored");
+    const { sha256 } = await store.put(ROOT, bytes);
+    const path = join(ownDirectory, sha256);
+    for (const damage of [() => rm(path), () => writeFile(path, "to be")]) {
+      await damage();
+      await store.put(ROOT, bytes);
+      expect(await readFile(path, "utf8")).toBe("to be restored");
+    }
   });
 
   test("[T-149] [S-113] cleaning up spares young and locked temporaries and everything else", async () => {

@@ -35,6 +35,20 @@ describe("preview of one stream", () => {
     });
   });
 
+  test("[T-134] a last line ending fits when it takes the last byte, and no later", () => {
+    const limits = (maxBytes: number) => ({ maxLines: 5, maxBytes });
+    expect(preview("exact", ["ab\ncd\n"], limits(6))).toMatchObject({
+      text: "ab\ncd\n",
+      nextOffset: 2,
+      nextByte: 0,
+    });
+    expect(preview("exact", ["ab\ncd\n"], limits(5))).toMatchObject({
+      text: "ab\ncd",
+      nextOffset: 1,
+      nextByte: 2,
+    });
+  });
+
   test("[T-137] a cut in mid-line points back to that line and its byte, between characters", () => {
     const text = `one\n${"é".repeat(10)}`;
     expect(preview("exact", [text], { maxLines: 5, maxBytes: 9 })).toEqual({
