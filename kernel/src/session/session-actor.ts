@@ -4,7 +4,6 @@ import {
   type ClientKey,
   CookieError,
   type EffectivePermission,
-  isCookieError,
   type OverlayRule,
   type ParamsOf,
   type PermissionMode,
@@ -15,12 +14,11 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import type { EventLog } from "../event/event-log.ts";
 import type { ApprovalGate } from "../permission/approval-gate.ts";
+import type { Policy } from "../permission/compile-rules.ts";
 import { effectivePermissions } from "../permission/effective-permissions.ts";
-import type { Policy } from "../permission/evaluate-policy.ts";
-import { type AdmittedRun, admitRun, openingEvents } from "../run/admit-run.ts";
+import { admitRun, openingEvents } from "../run/admit-run.ts";
 import { recallSelection } from "../run/resolve-agent.ts";
-import { RunContext } from "../run/run-context.ts";
-import { type CancelReason, describeRunError, runLoop } from "../run/run-loop.ts";
+import { describeRunError } from "../run/run-loop.ts";
 import { sessionForeign } from "../store/session-foreign.ts";
 import { canonicalJson } from "../support/canonical-json.ts";
 import { withDeadline } from "../support/deadline.ts";
@@ -28,21 +26,15 @@ import { sha256Hex } from "../support/digest.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { describeSession } from "./describe-session.ts";
 import { insertRule } from "./permission-overlay.ts";
+import { RunSlot } from "./run-slot.ts";
 import { SessionInputs } from "./session-inputs.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { SessionPresence } from "./session-presence.ts";
 import type { SessionServices } from "./session-services.ts";
 import type { SessionState } from "./session-state.ts";
-import { settleInterrupted, type UnrecordedEnd } from "./settle-interrupted.ts";
 
 /** How long a closing session waits for its run's last word (S-094). */
 const CLOSE_TIMEOUT_MS = 10_000;
-
-interface RunningRun {
-  readonly run: AdmittedRun;
-  readonly controller: AbortController;
-  readonly ended: Promise<void>;
-}
 
 export interface SessionParts {
   readonly sessionId: SessionId;
@@ -53,8 +45,6 @@ export interface SessionParts {
   readonly presence: SessionPresence;
   readonly gate: ApprovalGate;
 }
-
-const PERMISSION: CancelReason = { reason: "permission" };
 
 /** What a subscription gets: stored events first, then the live tail (D-060). */
 export type EventSubscription = Awaited<ReturnType<EventLog["subscribe"]>>;
@@ -74,8 +64,7 @@ export class SessionActor {
   readonly #presence: SessionPresence;
   readonly #gate: ApprovalGate;
   readonly #mailbox = new Mailbox();
-  #running: RunningRun | null = null;
-  #unrecorded: UnrecordedEnd | null = null;
+  readonly #slot: RunSlot;
 
   constructor(parts: SessionParts) {
     this.sessionId = parts.sessionId;
@@ -89,7 +78,13 @@ export class SessionActor {
       log: parts.log,
       state: parts.state,
       plugins: parts.services.stages.plugins,
-      activeRun: () => this.#running?.run ?? null,
+      activeRun: () => this.#slot.run,
+    });
+    this.#slot = new RunSlot({
+      ...parts,
+      inputs: this.inputs,
+      policy: () => this.#policy(),
+      onFree: () => this.#saveMetadata(),
     });
   }
 
@@ -98,7 +93,7 @@ export class SessionActor {
   }
 
   get activeRunId(): RunId | null {
-    return this.#running?.run.runId ?? null;
+    return this.#slot.run?.runId ?? null;
   }
 
   meta(): SessionMeta {
@@ -114,7 +109,7 @@ export class SessionActor {
 
   /** Writes the terminal events that a crash has left open; part of adoption (S-085, S-096). */
   settle(): Promise<void> {
-    return this.#mailbox.run(() => this.#settleLeftovers());
+    return this.#mailbox.run(() => this.#slot.settle());
   }
 
   /** Admits a run and returns once its start is durable; the run itself goes on by itself (S 5.1). */
@@ -140,12 +135,12 @@ export class SessionActor {
         );
       }
       // Whoever has seen a run's terminal event may start the next one, although the first still winds up.
-      if (this.#state.activeRun === null) await this.#running?.ended;
-      if (this.#running !== null) {
+      if (this.#state.activeRun === null) await this.#slot.ended;
+      if (this.#slot.run !== null) {
         throw new CookieError("session_running", "the session is running; wait, steer or cancel");
       }
       const run = await admitRun(this.#services.facts, request.selection, this.#state.overlay);
-      await this.#settleLeftovers();
+      await this.#slot.settle();
       const documents = await this.#services.contextDocuments();
       await this.#log.append(
         openingEvents(run, {
@@ -155,18 +150,14 @@ export class SessionActor {
           documents,
         }),
       );
-      this.#launch(run, request.maxTurns);
+      this.#slot.launch(run, request.maxTurns);
       return run.runId;
     });
   }
 
   /** Asks the run to stop; idempotent. True while the run had not ended by itself (S-148). */
   cancel(runId: RunId, reason: string | null): boolean {
-    const running = this.#running;
-    if (running === null || running.run.runId !== runId) return false;
-    const why: CancelReason = { reason };
-    running.controller.abort(why);
-    return true;
+    return this.#slot.cancel(runId, reason);
   }
 
   setMode(mode: PermissionMode): void {
@@ -239,80 +230,9 @@ export class SessionActor {
   /** The command that is being served may still start a run, so that is cancelled too. */
   async #endWork(): Promise<void> {
     const served = this.#mailbox.close();
-    await this.#endRun();
+    await this.#slot.clear("shutdown");
     await served;
-    await this.#endRun();
-  }
-
-  async #endRun(): Promise<void> {
-    if (this.#running === null) return;
-    const { run, ended } = this.#running;
-    this.cancel(run.runId, "shutdown");
-    await ended;
-  }
-
-  #launch(run: AdmittedRun, maxTurns: number | null): void {
-    const controller = new AbortController();
-    const services = this.#services;
-    const context = new RunContext({
-      sessionId: this.sessionId,
-      rootSessionId: this.rootSessionId,
-      run,
-      log: this.#log,
-      view: this.#state,
-      stages: {
-        ...services.stages,
-        log: this.#log,
-        gate: this.#gate,
-        policy: () => this.#policy(),
-        // Nobody will ever answer, so nothing of this run may go on as if somebody had said no (S 6.7, C 7.3).
-        ...(services.headless && { onEscalated: () => controller.abort(PERMISSION) }),
-      },
-      workspaceRoot: services.facts.workspaceRoot,
-    });
-    const work = runLoop(
-      context,
-      {
-        stdinAttended: () => this.#presence.attended,
-        atInputBoundary: (act) => this.inputs.atBoundary(act),
-        maxTurns,
-        stop: (reason) => controller.abort(reason),
-        title: {
-          maxChars: services.facts.config.sessionTitle.maxChars,
-          enabled: titleEnabled(services.facts.config.sessionTitle),
-        },
-      },
-      controller.signal,
-    );
-    const ended = work
-      .catch((error: unknown) => this.#fail(run, error))
-      .finally(() => {
-        this.#running = null;
-        return this.#saveMetadata();
-      });
-    this.#running = { run, controller, ended };
-  }
-
-  /** Last word of a run whose loop threw: recorded if the log can be written, else told to every subscriber. */
-  async #fail(run: AdmittedRun, error: unknown): Promise<void> {
-    const failure = describeRunError(error);
-    this.#services.logger.log("error", "run failed", { error: failure.message });
-    try {
-      this.#unrecorded = { runId: run.runId, error: failure };
-      await this.#settleLeftovers();
-    } catch (writing) {
-      const cause = isCookieError(writing, "storage_failed") ? writing : error;
-      this.#log.failure = isCookieError(cause)
-        ? cause
-        : new CookieError("engine", "the run hit an internal error", { cause });
-      this.#log.events.dropSubscribers();
-    }
-  }
-
-  async #settleLeftovers(): Promise<void> {
-    const drafts = settleInterrupted(this.#state, this.#unrecorded);
-    if (drafts.length > 0) await this.#log.append(drafts);
-    this.#unrecorded = null;
+    await this.#slot.clear("shutdown");
   }
 
   /** The rules as they stand now: the document of the newest run, the overlay of this moment (S-126). */
@@ -340,11 +260,4 @@ export class SessionActor {
   #requireWritable(): void {
     if (!this.writable) throw sessionForeign(this.sessionId);
   }
-}
-
-function titleEnabled(config: {
-  generateOnFirstTurn: boolean;
-  fallbackToInputExcerpt: boolean;
-}): boolean {
-  return config.generateOnFirstTurn && config.fallbackToInputExcerpt;
 }

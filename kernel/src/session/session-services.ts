@@ -2,7 +2,7 @@ import type { ContextDocument } from "../config/agents-md.ts";
 import type { AdmissionFacts } from "../run/admit-run.ts";
 import type { SessionStore } from "../store/session-store.ts";
 import type { Logger } from "../support/logger.ts";
-import type { DispatchStages } from "../tool/dispatch-turn.ts";
+import type { DispatchStages } from "../tool/dispatch-stages.ts";
 
 /** What every session of a kernel shares; built once by the composition root. */
 export interface SessionServices {
