@@ -16,14 +16,6 @@ import { PromptMapper } from "./map-prompt.ts";
 import { DEFAULT_PROMPT_CACHING } from "./mark-cache.ts";
 import { compilePrices } from "./price-usage.ts";
 
-export type {
-  BoundModel,
-  HistoryMessage,
-  ModelRequest,
-  ModelStreamPart,
-} from "./bound-model.ts";
-export { ModelError } from "./model-error.ts";
-
 /** Every model that can be selected, at one moment of the configuration. */
 export interface ModelRuntime {
   /** Sorted by key, the offline model last. */

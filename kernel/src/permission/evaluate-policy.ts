@@ -9,8 +9,6 @@ import { compileRules, isBarePattern, type Judgement, type Policy } from "./comp
 import { judgeCommandString, strictest } from "./judge-command.ts";
 import { canMatchPrefix, isSpelledWith, matchPattern, toCodePoints } from "./match-pattern.ts";
 
-export type { Policy } from "./compile-rules.ts";
-
 /** One thing that a call wants to do; a null label is a check by name alone. */
 export type JudgedResource =
   | { readonly action: PermissionAction; readonly label: string | null }

@@ -9,7 +9,7 @@ import {
   type Revision,
   type TrustTier,
 } from "@cookie-agent/sdk/protocol";
-import type { FirstPartyFacts } from "../config/load-config.ts";
+import type { FirstPartyFacts } from "../config/first-party.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { hasCode } from "../support/has-code.ts";
 import { checkDeclarations, checkSchema } from "./check-declaration.ts";

@@ -8,8 +8,8 @@ import {
   type Revision,
   type TrustTier,
 } from "@cookie-agent/sdk/protocol";
-import type { PluginEntry } from "../config/config.ts";
-import type { FirstPartyFacts } from "../config/load-config.ts";
+import type { FirstPartyFacts } from "../config/first-party.ts";
+import type { PluginEntry } from "../config/plugin-entry.ts";
 import { canonicalJson } from "../support/canonical-json.ts";
 import { checkConfig, checkProtocol, parseManifest, readManifestFile } from "./load-manifest.ts";
 import type { LaunchPlan, LoadedPlugin } from "./loaded-plugin.ts";

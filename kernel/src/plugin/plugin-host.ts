@@ -5,8 +5,8 @@ import {
   type ToolCallId,
   type ToolCallResult,
 } from "@cookie-agent/sdk/protocol";
-import type { PluginEntry } from "../config/config.ts";
-import type { FirstPartyFacts } from "../config/load-config.ts";
+import type { FirstPartyFacts } from "../config/first-party.ts";
+import type { PluginEntry } from "../config/plugin-entry.ts";
 import type { Logger } from "../support/logger.ts";
 import { childEnvironment } from "./child-environment.ts";
 import type { HostServices } from "./host-services.ts";
@@ -23,10 +23,6 @@ import { SharedHost } from "./shared-host.ts";
 import { StartLimiter } from "./start-limiter.ts";
 import { Supervisor } from "./supervisor.ts";
 import { NO_CLAIMS } from "./tier-claims.ts";
-
-export type { CallContext, HostServices } from "./host-services.ts";
-export type { PluginCall, Prepared, PrepareParams } from "./plugin-call.ts";
-export type { PluginFacts } from "./plugin-facts.ts";
 
 export interface PluginHostOptions {
   /** In configuration order, before every entry. */

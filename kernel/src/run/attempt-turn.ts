@@ -6,8 +6,8 @@ import {
   type RunError,
 } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-draft.ts";
+import type { BoundModel, ModelRequest } from "../model/bound-model.ts";
 import { ModelError } from "../model/model-error.ts";
-import type { BoundModel, ModelRequest } from "../model/model-runtime.ts";
 import { createId } from "../support/create-id.ts";
 import { sleep } from "../support/deadline.ts";
 import { safeText } from "../support/safe-text.ts";

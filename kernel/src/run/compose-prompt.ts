@@ -1,5 +1,5 @@
 import type { ContextDocument } from "../config/agents-md.ts";
-import type { PluginFacts } from "../plugin/plugin-host.ts";
+import type { PluginFacts } from "../plugin/plugin-facts.ts";
 
 export interface PromptFacts {
   readonly agentPrompt: string;

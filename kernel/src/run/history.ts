@@ -5,7 +5,7 @@ import type {
   ToolCallOwner,
 } from "@cookie-agent/sdk/protocol";
 import type { ContextDocument } from "../config/agents-md.ts";
-import type { HistoryMessage } from "../model/model-runtime.ts";
+import type { HistoryMessage } from "../model/bound-model.ts";
 
 type ToolMessage = Extract<HistoryMessage, { role: "tool" }>;
 type CallResult = ToolMessage["results"][number];

@@ -7,7 +7,8 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-draft.ts";
 import { safeLines } from "../support/safe-text.ts";
-import { dispatchTurn, type TurnCall } from "../tool/dispatch-turn.ts";
+import type { TurnCall } from "../tool/dispatch-stages.ts";
+import { dispatchTurn } from "../tool/dispatch-turn.ts";
 import { attemptTurn, type TurnOutcome } from "./attempt-turn.ts";
 import { excerptTitle } from "./excerpt-title.ts";
 import type { RunContext } from "./run-context.ts";

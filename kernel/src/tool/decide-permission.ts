@@ -1,11 +1,7 @@
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import { labelCommand } from "../permission/command-labels.ts";
-import {
-  evaluatePolicy,
-  type JudgedResource,
-  needsParts,
-  type Policy,
-} from "../permission/evaluate-policy.ts";
+import type { Policy } from "../permission/compile-rules.ts";
+import { evaluatePolicy, type JudgedResource, needsParts } from "../permission/evaluate-policy.ts";
 import type { GateOutcome } from "../permission/gate-outcome.ts";
 import { cutUtf8 } from "../support/safe-text.ts";
 import type { DispatchContext } from "./call-context.ts";

@@ -11,7 +11,7 @@ import type { ArtifactStore } from "../artifact/artifact-store.ts";
 import type { OutputLimits } from "../artifact/capture-output.ts";
 import type { EventDraft } from "../event/event-draft.ts";
 import type { ApprovalGate } from "../permission/approval-gate.ts";
-import type { Policy } from "../permission/evaluate-policy.ts";
+import type { Policy } from "../permission/compile-rules.ts";
 import type { KeyMutex } from "../support/key-mutex.ts";
 import type { DispatchContext, PrepareStages } from "./call-context.ts";
 import type { OutputHub } from "./output-hub.ts";

@@ -23,13 +23,6 @@ import { fallbackFingerprint } from "./operation-identity.ts";
 import { discardToken, type PreparedCall, prepareCall } from "./prepare-call.ts";
 import { presentCall } from "./present-call.ts";
 
-export type {
-  CommittedTurn,
-  DispatchStages,
-  ToolCallOutcome,
-  TurnCall,
-} from "./dispatch-stages.ts";
-
 /**
  * Carries the tool calls of one committed model turn to their terminal events (E-087) and returns how they ended, in
  * model order.

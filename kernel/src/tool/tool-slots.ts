@@ -6,7 +6,8 @@ import type {
 } from "@cookie-agent/sdk/protocol";
 import type { ToolsConfig } from "../config/config.ts";
 import { DEFAULT_PROFILE } from "../config/decode-tools.ts";
-import { isToolVisible, type Policy } from "../permission/evaluate-policy.ts";
+import type { Policy } from "../permission/compile-rules.ts";
+import { isToolVisible } from "../permission/evaluate-policy.ts";
 import { matchPattern } from "../permission/match-pattern.ts";
 import type { PluginFacts, ResolvedTool } from "../plugin/plugin-facts.ts";
 import { closeParameters } from "./close-parameters.ts";

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { ConfigError } from "../../../../kernel/src/config/config-error.ts";
+import type { FirstPartyFacts } from "../../../../kernel/src/config/first-party.ts";
 import {
-  type FirstPartyFacts,
   type LoadConfigOptions,
   type LoadedConfig,
   loadConfig,

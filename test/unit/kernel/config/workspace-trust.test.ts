@@ -124,6 +124,7 @@ describe("trust", () => {
     expect(config.plugins).toEqual([]);
     expect(workspace.state).toBe("changed");
     expect(notices[0]).toContain("changed since it was trusted");
+    expect(await workspace.stillMatches()).toBe(false);
     await trust(scenario);
     expect((await scenario.load({ trust: "stored" })).workspace.state).toBe("trusted");
   });

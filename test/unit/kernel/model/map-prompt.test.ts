@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { HistoryMessage } from "../../../../kernel/src/model/bound-model.ts";
 import { PromptMapper } from "../../../../kernel/src/model/map-prompt.ts";
-import type { HistoryMessage } from "../../../../kernel/src/model/model-runtime.ts";
 import { type ModelServer, pick, startModelServer } from "../../../support/model-server.ts";
 import { ADAPTORS, bind, collect, customProvider, request, user } from "./provider-fixture.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { HistoryMessage } from "../../../../kernel/src/model/model-runtime.ts";
+import type { HistoryMessage } from "../../../../kernel/src/model/bound-model.ts";
 import { type ModelServer, pick, startModelServer } from "../../../support/model-server.ts";
 import { bind, collect, customModel, customProvider, request, user } from "./provider-fixture.ts";
 

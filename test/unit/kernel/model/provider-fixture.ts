@@ -4,14 +4,16 @@ import type {
   ModelCapabilities,
 } from "../../../../kernel/src/config/provider-config.ts";
 import { Secret } from "../../../../kernel/src/config/secret.ts";
+import type {
+  BoundModel,
+  HistoryMessage,
+  ModelRequest,
+  ModelStreamPart,
+} from "../../../../kernel/src/model/bound-model.ts";
+import { ModelError } from "../../../../kernel/src/model/model-error.ts";
 import {
-  type BoundModel,
   createModelRuntime,
-  type HistoryMessage,
-  ModelError,
-  type ModelRequest,
   type ModelRuntimeOptions,
-  type ModelStreamPart,
 } from "../../../../kernel/src/model/model-runtime.ts";
 
 export const CAPABILITIES: ModelCapabilities = {

@@ -7,10 +7,10 @@ import {
   type PermissionRule,
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
+import type { Policy } from "../../../../kernel/src/permission/compile-rules.ts";
 import {
   evaluatePolicy,
   isToolVisible,
-  type Policy,
 } from "../../../../kernel/src/permission/evaluate-policy.ts";
 
 type Rules = readonly (readonly [PermissionAction, string, PermissionEffect])[];
@@ -274,6 +274,11 @@ describe("visibility", () => {
   });
 });
 
+test("[S-155] a call that names no resource is denied, whatever the rules", () => {
+  const all = policy([["write", "*", "allow"]], { user: [["write", "*", "allow"]] });
+  expect(evaluatePolicy(all, [])).toEqual({ effect: "deny", evaluations: [] });
+});
+
 test("at most 256 evaluations are kept, the strictest ones first", () => {
   const mixed = policy([
     ["write", "*", "allow"],
@@ -287,4 +292,5 @@ test("at most 256 evaluations are kept, the strictest ones first", () => {
   expect(effect).toBe("deny");
   expect(evaluations).toHaveLength(256);
   expect(evaluations[0]?.label).toBe("f300");
+  expect(evaluatePolicy(mixed, many.slice(0, 257)).evaluations).toHaveLength(256);
 });

@@ -2,11 +2,8 @@ import type { PermissionEffect, PermissionRule } from "@cookie-agent/sdk/protoco
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { labelCommand } from "../../../../kernel/src/permission/command-labels.ts";
-import {
-  evaluatePolicy,
-  needsParts,
-  type Policy,
-} from "../../../../kernel/src/permission/evaluate-policy.ts";
+import type { Policy } from "../../../../kernel/src/permission/compile-rules.ts";
+import { evaluatePolicy, needsParts } from "../../../../kernel/src/permission/evaluate-policy.ts";
 
 type Rules = Readonly<Record<string, PermissionEffect>>;
 
@@ -81,6 +78,11 @@ describe("the whole string", () => {
 
   test("[S-265] an allow with a wildcard on the whole string is not enough", async () => {
     expect(await effectOf(policy({ "*": "ask", "make *": "allow" }), "make && curl x")).toBe("ask");
+  });
+
+  test("[S-265] an allow that is spelled like the whole string but has a wildcard is not exact", async () => {
+    const spelled = policy({ "*": "ask", "make; rm *": "allow" });
+    expect(await effectOf(spelled, "make; rm *")).toBe("ask");
   });
 
   test("[S-265] [E-202] [B128] a deny on a part beats an allow on the exact whole string", async () => {

@@ -12,12 +12,9 @@ import type {
 } from "@cookie-agent/sdk/protocol";
 import { onTestFinished } from "vitest";
 import type { PluginEntry } from "../../../../kernel/src/config/plugin-entry.ts";
-import {
-  type CallContext,
-  type PluginCall,
-  PluginHost,
-  type PluginHostOptions,
-} from "../../../../kernel/src/plugin/plugin-host.ts";
+import type { CallContext } from "../../../../kernel/src/plugin/host-services.ts";
+import type { PluginCall } from "../../../../kernel/src/plugin/plugin-call.ts";
+import { PluginHost, type PluginHostOptions } from "../../../../kernel/src/plugin/plugin-host.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
 
 export const FIXTURES = join(import.meta.dirname, "../../../fixtures/plugins");

@@ -2,7 +2,7 @@ import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Manifest } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
-import type { FirstPartyFacts } from "../../../../kernel/src/config/load-config.ts";
+import type { FirstPartyFacts } from "../../../../kernel/src/config/first-party.ts";
 import {
   callOf,
   eventually,

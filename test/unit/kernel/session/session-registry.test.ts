@@ -1,6 +1,6 @@
 import type { ClientKey, RunSelection, SessionId } from "@cookie-agent/sdk/protocol";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { BoundModel } from "../../../../kernel/src/model/model-runtime.ts";
+import type { BoundModel } from "../../../../kernel/src/model/bound-model.ts";
 import type { SessionActor } from "../../../../kernel/src/session/session-actor.ts";
 import { SessionRegistry } from "../../../../kernel/src/session/session-registry.ts";
 import { OFFLINE, openSessions } from "./session-fixture.ts";

@@ -19,7 +19,7 @@ import { afterAll } from "vitest";
 import { createLocalArtifactStore } from "../../../../kernel/src/artifact/local-artifact-store.ts";
 import type { EventDraft } from "../../../../kernel/src/event/event-draft.ts";
 import { ApprovalGate } from "../../../../kernel/src/permission/approval-gate.ts";
-import type { Policy } from "../../../../kernel/src/permission/evaluate-policy.ts";
+import type { Policy } from "../../../../kernel/src/permission/compile-rules.ts";
 import type {
   PluginCall,
   Prepared,
@@ -31,12 +31,12 @@ import { sha256Hex } from "../../../../kernel/src/support/digest.ts";
 import { KeyMutex } from "../../../../kernel/src/support/key-mutex.ts";
 import type { ToolPlugins } from "../../../../kernel/src/tool/call-context.ts";
 import { ArgumentChecker } from "../../../../kernel/src/tool/check-arguments.ts";
-import {
-  type CommittedTurn,
-  type DispatchStages,
-  dispatchTurn,
-  type ToolCallOutcome,
-} from "../../../../kernel/src/tool/dispatch-turn.ts";
+import type {
+  CommittedTurn,
+  DispatchStages,
+  ToolCallOutcome,
+} from "../../../../kernel/src/tool/dispatch-stages.ts";
+import { dispatchTurn } from "../../../../kernel/src/tool/dispatch-turn.ts";
 import { OutputHub } from "../../../../kernel/src/tool/output-hub.ts";
 import { buildSlotTable } from "../../../../kernel/src/tool/tool-slots.ts";
 

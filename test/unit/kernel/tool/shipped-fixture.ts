@@ -11,11 +11,11 @@ import { loadFirstParty } from "../../../../kernel/src/plugin/load-manifest.ts";
 import { PluginHost } from "../../../../kernel/src/plugin/plugin-host.ts";
 import { KeyMutex } from "../../../../kernel/src/support/key-mutex.ts";
 import { ArgumentChecker } from "../../../../kernel/src/tool/check-arguments.ts";
-import {
-  type DispatchStages,
-  dispatchTurn,
-  type ToolCallOutcome,
-} from "../../../../kernel/src/tool/dispatch-turn.ts";
+import type {
+  DispatchStages,
+  ToolCallOutcome,
+} from "../../../../kernel/src/tool/dispatch-stages.ts";
+import { dispatchTurn } from "../../../../kernel/src/tool/dispatch-turn.ts";
 import { OutputHub } from "../../../../kernel/src/tool/output-hub.ts";
 import { buildSlotTable, type SlotTable } from "../../../../kernel/src/tool/tool-slots.ts";
 import { allowAll, MemoryLog, NO_SELECTION, RUN, SESSION, toolCall } from "./dispatch-fixture.ts";

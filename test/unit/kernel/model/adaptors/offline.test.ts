@@ -1,7 +1,7 @@
 import type { AssistantPart } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { bindOfflineModel } from "../../../../../kernel/src/model/adaptors/offline.ts";
-import type { HistoryMessage } from "../../../../../kernel/src/model/model-runtime.ts";
+import type { HistoryMessage } from "../../../../../kernel/src/model/bound-model.ts";
 import { collect, finishOf, READ_TOOL, request, user } from "../provider-fixture.ts";
 
 const bound = bindOfflineModel();
