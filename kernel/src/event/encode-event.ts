@@ -10,6 +10,12 @@ import { omitNulls } from "./omit-nulls.ts";
 import { describeIssues } from "./parse-record.ts";
 import { MAX_RECORD_BYTES } from "./split-records.ts";
 
+/** An event and the line that records it. */
+export interface EncodedEvent {
+  readonly event: StoredEvent;
+  readonly bytes: Buffer;
+}
+
 /** The payload with exactly the fields of its schema; `engine` when it does not fit (S-048). */
 export function validateDraft({ payload, runId }: EventDraft): EventDraft {
   const schema: z.ZodType<EventPayload> = EVENT_PAYLOADS[payload.type];
@@ -31,4 +37,10 @@ export function encodeEvent(event: StoredEvent): Buffer {
     );
   }
   return line;
+}
+
+export function joinLines(lines: readonly EncodedEvent[]): Buffer {
+  const [only] = lines;
+  if (lines.length === 1 && only !== undefined) return only.bytes;
+  return Buffer.concat(lines.map(({ bytes }) => bytes));
 }

@@ -15,8 +15,9 @@ import type {
   TreeLease,
 } from "../store/session-store.ts";
 import { AppendChecks } from "./append-checks.ts";
-import { encodeEvent, validateDraft } from "./encode-event.ts";
+import { encodeEvent, joinLines, validateDraft } from "./encode-event.ts";
 import type { EventDraft } from "./event-draft.ts";
+import { EventStamper } from "./event-stamper.ts";
 import type { GroupCommit } from "./group-commit.ts";
 import { LogWriter } from "./log-writer.ts";
 import { readLog } from "./read-log.ts";
@@ -50,7 +51,7 @@ export interface EventLogOptions {
   readonly observer: LogObserver;
   /** The session as lists show it now; asked for at publication. */
   metadata(): StoredMetadata;
-  now?(): Date;
+  readonly now?: () => Date;
 }
 
 export interface OpenEventLogOptions extends EventLogOptions {
@@ -76,6 +77,7 @@ export class EventLog {
   readonly #checks = new AppendChecks();
   readonly #hub = new SubscriberHub<StoredEvent>();
   readonly #index = new SeqIndex();
+  readonly #stamper: EventStamper;
   readonly #streams: StreamBuffer;
   readonly #skipped = new SkippedEvents();
   /** Events of a session that is not on disk yet. */
@@ -83,13 +85,13 @@ export class EventLog {
   #writer: LogWriter | undefined;
   #lease: TreeLease | undefined;
   #tipSeq = 0;
-  #lastTimeMs = 0;
   #operations: Promise<unknown> = Promise.resolve();
   #closed = false;
 
   private constructor(options: EventLogOptions) {
     this.#options = options;
     this.sessionId = options.sessionId;
+    this.#stamper = new EventStamper(options.sessionId, options.now);
     this.#streams = new StreamBuffer(() => {
       // The next append meets the same failure and reports it to someone who can act.
       this.#enqueue(() => this.#flushStreams()).catch(() => undefined);
@@ -207,7 +209,7 @@ export class EventLog {
         this.#skipped.add(item.skipped);
       } else if (item.kind === "event") {
         this.#checks.fold(item.event);
-        this.#noteTime(item.event.timestamp);
+        this.#stamper.fold(item.event);
         this.#index.note(item.event.seq, item.startByte);
         options.observer.apply(item.event);
       } else {
@@ -261,7 +263,7 @@ export class EventLog {
   /** Makes events part of the log; they are announced by the caller, once nothing can fail any more. */
   async #record(drafts: readonly EventDraft[]): Promise<StoredEvent[]> {
     if (this.#writer !== undefined) return this.#write(this.#writer, drafts);
-    const events = this.#stamp(drafts, this.#tipSeq + 1).map(({ event }) => event);
+    const events = this.#stamper.stamp(drafts, this.#tipSeq + 1).map(({ event }) => event);
     if (events.some((event) => PUBLISHING_EVENTS.has(event.payload.type))) {
       await this.#publish(events);
     } else {
@@ -275,8 +277,8 @@ export class EventLog {
 
   async #write(writer: LogWriter, drafts: readonly EventDraft[]): Promise<StoredEvent[]> {
     const streamed = this.#streams.take();
-    const streamLines = this.#stamp(streamed, this.#tipSeq + 1);
-    const lines = this.#stamp(drafts, this.#tipSeq + streamed.length + 1);
+    const streamLines = this.#stamper.stamp(streamed, this.#tipSeq + 1);
+    const lines = this.#stamper.stamp(drafts, this.#tipSeq + streamed.length + 1);
     const startByte = writer.byteLength;
     const block = joinLines([...streamLines, ...lines]);
     try {
@@ -285,12 +287,12 @@ export class EventLog {
       this.#streams.giveBack(streamed);
       throw error;
     }
-    const commitByte = this.#indexLines(streamLines, startByte);
+    const commitByte = this.#index.noteLines(streamLines, startByte);
     writer.keepUndurable(block.subarray(0, commitByte - startByte));
     for (const { event } of streamLines) this.#announce(event);
     if (lines.length === 0) return [];
     await writer.commit();
-    this.#indexLines(lines, commitByte);
+    this.#index.noteLines(lines, commitByte);
     return lines.map(({ event }) => event);
   }
 
@@ -310,7 +312,7 @@ export class EventLog {
     } catch (error) {
       throw storageFailed(sessionId, error);
     }
-    this.#indexLines(lines, 0);
+    this.#index.noteLines(lines, 0);
     this.#buffer = [];
   }
 
@@ -322,27 +324,6 @@ export class EventLog {
     } else if (!this.#writer.failed) {
       await this.#write(this.#writer, []);
     }
-  }
-
-  #stamp(drafts: readonly EventDraft[], firstSeq: number): EncodedEvent[] {
-    const nowMs = (this.#options.now?.() ?? new Date()).getTime();
-    this.#lastTimeMs = Math.max(this.#lastTimeMs, nowMs);
-    const timestamp = new Date(this.#lastTimeMs).toISOString();
-    return drafts.map(({ payload, runId }, index) => {
-      const seq = firstSeq + index;
-      const event = { session_id: this.sessionId, run_id: runId, seq, timestamp, payload };
-      return { event, bytes: encodeEvent(event) };
-    });
-  }
-
-  /** Says where the lines lie that begin at `startByte`; yields where they end. */
-  #indexLines(lines: readonly EncodedEvent[], startByte: number): number {
-    let at = startByte;
-    for (const { event, bytes } of lines) {
-      this.#index.note(event.seq, at);
-      at += bytes.byteLength;
-    }
-    return at;
   }
 
   #announce(event: StoredEvent): void {
@@ -376,27 +357,11 @@ export class EventLog {
     }
   }
 
-  #noteTime(timestamp: string): void {
-    const timeMs = Date.parse(timestamp);
-    if (timeMs > this.#lastTimeMs) this.#lastTimeMs = timeMs;
-  }
-
   #requireWritable(): void {
     if (this.#closed) throw closedError(this.sessionId);
     if (this.writable) return;
     throw sessionForeign(this.sessionId);
   }
-}
-
-interface EncodedEvent {
-  readonly event: StoredEvent;
-  readonly bytes: Buffer;
-}
-
-function joinLines(lines: readonly EncodedEvent[]): Buffer {
-  const [only] = lines;
-  if (lines.length === 1 && only !== undefined) return only.bytes;
-  return Buffer.concat(lines.map(({ bytes }) => bytes));
 }
 
 function closedError(sessionId: SessionId): CookieError {

@@ -1,3 +1,5 @@
+import type { EncodedEvent } from "./encode-event.ts";
+
 const STRIDE = 16;
 
 export interface IndexEntry {
@@ -13,6 +15,16 @@ export class SeqIndex {
   note(seq: number, startByte: number): void {
     if (this.#sinceEntry % STRIDE === 0) this.#entries.push({ seq, startByte });
     this.#sinceEntry += 1;
+  }
+
+  /** Notes lines that follow each other from `startByte` on; yields where they end. */
+  noteLines(lines: readonly EncodedEvent[], startByte: number): number {
+    let at = startByte;
+    for (const { event, bytes } of lines) {
+      this.note(event.seq, at);
+      at += bytes.byteLength;
+    }
+    return at;
   }
 
   /** The last known place at or before the first event after `cursor`; undefined for an empty log. */
