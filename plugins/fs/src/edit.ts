@@ -16,7 +16,7 @@ import {
 import { type PreparedFile, publishFile } from "./publish-file.ts";
 import { refuseArtifact } from "./refuse-artifact.ts";
 import {
-  checkObjectType,
+  requireFile,
   revalidateTarget,
   sameFile,
   serializationKey,
@@ -121,9 +121,7 @@ async function findReplacement(
     if (oldString === "") return { sha256: null, replacement: null };
     throw failed("file_missing", `${path} does not exist; an empty oldString creates it`);
   }
-  if (checkObjectType(path, leaf) === "directory") {
-    throw new ToolError("unsupported_security", `${path} is a directory, not a file`);
-  }
+  requireFile(path, leaf);
   if (oldString === "") {
     throw failed("file_exists", `${path} exists already; give the text to replace in oldString`);
   }

@@ -18,6 +18,12 @@ export function checkObjectType(path: string, leaf: BigIntStats): "file" | "dire
   );
 }
 
+/** Fails unless the target is a regular file. */
+export function requireFile(path: string, leaf: BigIntStats): void {
+  if (checkObjectType(path, leaf) === "file") return;
+  throw new ToolError("unsupported_security", `${path} is a directory, not a file`);
+}
+
 function specialName(leaf: BigIntStats): string {
   if (leaf.isFIFO()) return "named pipe";
   if (leaf.isSocket()) return "socket";

@@ -12,12 +12,7 @@ import {
 } from "./prepare-path.ts";
 import { type PreparedFile, publishFile } from "./publish-file.ts";
 import { refuseArtifact } from "./refuse-artifact.ts";
-import {
-  checkObjectType,
-  revalidateTarget,
-  sameFile,
-  serializationKey,
-} from "./target-identity.ts";
+import { requireFile, revalidateTarget, sameFile, serializationKey } from "./target-identity.ts";
 import { BOM } from "./text-scan.ts";
 import { expectWellFormed } from "./well-formed.ts";
 
@@ -56,7 +51,9 @@ export const write = defineTool({
       const prepared = preparePath(filePath, request);
       const { target } = prepared;
       return holding(prepared, async () => {
-        const facts = target.leaf === null ? null : await scanExisting(target, request.signal);
+        const { leaf, path } = target;
+        if (leaf !== null) requireFile(path, leaf);
+        const facts = leaf === null ? null : await scanContent(target, request.signal);
         const state: PreparedWrite = {
           target,
           sha256: facts?.sha256 ?? null,
@@ -95,13 +92,6 @@ export const write = defineTool({
     }
   },
 });
-
-function scanExisting(target: Parameters<typeof scanContent>[0], signal: AbortSignal) {
-  if (target.leaf !== null && checkObjectType(target.path, target.leaf) === "directory") {
-    throw new ToolError("unsupported_security", `${target.path} is a directory, not a file`);
-  }
-  return scanContent(target, signal);
-}
 
 function contentParts(content: string, keepBom: boolean): Buffer[] {
   const bytes = Buffer.from(content, "utf8");
