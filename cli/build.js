@@ -26,15 +26,23 @@ const withoutOldZod = {
   },
 };
 
+/** The runtime's own loads all of its `fetch`; the provider packages only keep names in lower case with it. */
+const headers = `class Headers extends Map {
+  constructor(init) { super(init instanceof Map ? init : Object.entries(init ?? {})); }
+}
+`;
+
 /** A namespace that is imported as one value keeps all of its members in the bundle. */
-const shakenZod = {
-  name: "shaken-zod",
+const leanProviders = {
+  name: "lean-providers",
   setup(bundle) {
     bundle.onLoad({ filter: /[\\/]@ai-sdk[\\/][\w-]+[\\/]dist[\\/]index\.mjs$/ }, ({ path }) => ({
-      contents: readFileSync(path, "utf8").replaceAll(
-        /import \{ z(?: as (\w+))? \} from "zod\/v4";/g,
-        (_, name = "z") => `import * as ${name} from "zod/v4";`,
-      ),
+      contents:
+        headers +
+        readFileSync(path, "utf8").replaceAll(
+          /import \{ z(?: as (\w+))? \} from "zod\/v4";/g,
+          (_, name = "z") => `import * as ${name} from "zod/v4";`,
+        ),
       loader: "js",
     }));
   },
@@ -76,7 +84,7 @@ const { metafile } = await build({
     "typescript",
     "ts-node",
   ],
-  plugins: [englishOnly, withoutOldZod, shakenZod, helpOnDemand],
+  plugins: [englishOnly, withoutOldZod, leanProviders, helpOnDemand],
   banner: {
     js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);",
   },

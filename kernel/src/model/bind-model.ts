@@ -35,7 +35,6 @@ export interface BindingServices {
   readonly prices: Prices | null;
   readonly promptCaching: PromptCachingConfig;
   readonly engineVersion: string;
-  readonly fetch: typeof fetch;
   readonly timeouts: ExchangeTimeouts;
 }
 
@@ -116,7 +115,6 @@ async function* streamResponse(attempt: Attempt): AsyncGenerator<ModelStreamPart
   const { model, behaviour, services, request, signal } = attempt;
   const { auth } = model;
   const exchange = new HttpExchange({
-    fetch: services.fetch,
     timeouts: services.timeouts,
     signal,
     authorize: (headers) => authorize(headers, auth),
@@ -201,11 +199,11 @@ async function fetchEvents(
   return response;
 }
 
-function authorize(headers: Headers, auth: CompiledAuth): void {
+function authorize(headers: Map<string, string>, auth: CompiledAuth): void {
   if (auth.kind === "package_key") return;
   // Some packages send an empty bearer token when they are given no key (C-149).
   headers.delete("authorization");
-  if (auth.kind === "header") headers.set(auth.name, auth.key);
+  if (auth.kind === "header") headers.set(auth.name.toLowerCase(), auth.key);
 }
 
 function buildCallOptions(

@@ -1,68 +1,49 @@
+import type { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
-
-/** Bytes read ahead of whoever takes them. */
-const AHEAD_BYTES = 256 * 1024;
 
 /**
  * Reads a body and hands over in one piece what came in one turn of the event loop: servers send an event at a time,
  * and every piece costs a walk through the streams behind.
  */
 export class BodyReader {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  #chunks: Uint8Array[] = [];
-  #byteLength = 0;
+  readonly #body: Readable;
   #end: { readonly error?: unknown } | undefined;
-  #wakeTaker: (() => void) | undefined;
-  #wakeReader: (() => void) | undefined;
+  #wake: (() => void) | undefined;
 
-  constructor(body: ReadableStream<Uint8Array>) {
-    this.#reader = body.getReader();
-    void this.#readAhead();
+  constructor(body: Readable) {
+    this.#body = body;
+    body.on("readable", () => this.#wake?.());
+    body.once("end", () => this.#finish({}));
+    body.on("error", (error) => this.#finish({ error }));
+    body.once("close", () => this.#finish({ error: cutOff() }));
   }
 
   /** What has come, at least one byte; undefined at the end. Rejects as the body does, after what came before. */
   async take(): Promise<Uint8Array | undefined> {
-    if (this.#chunks.length === 0 && this.#end === undefined) {
+    for (;;) {
+      if (this.#body.readableLength > 0 && this.#end === undefined) await setImmediate();
+      const bytes = this.#body.read() as Uint8Array | null;
+      if (bytes !== null) return bytes;
+      if (this.#end !== undefined) {
+        if ("error" in this.#end) throw this.#end.error;
+        return undefined;
+      }
       await new Promise<void>((resolve) => {
-        this.#wakeTaker = resolve;
+        this.#wake = resolve;
       });
     }
-    if (this.#end === undefined) await setImmediate();
-    const chunks = this.#chunks;
-    const [first] = chunks;
-    if (first === undefined) {
-      if (this.#end !== undefined && "error" in this.#end) throw this.#end.error;
-      return undefined;
-    }
-    this.#chunks = [];
-    this.#byteLength = 0;
-    this.#wakeReader?.();
-    return chunks.length === 1 ? first : Buffer.concat(chunks);
   }
 
-  cancel(reason: unknown): Promise<void> {
-    this.#wakeReader?.();
-    return this.#reader.cancel(reason);
+  cancel(): void {
+    this.#body.destroy();
   }
 
-  async #readAhead(): Promise<void> {
-    try {
-      for (;;) {
-        const { done, value } = await this.#reader.read();
-        if (done) break;
-        if (value.byteLength === 0) continue;
-        this.#chunks.push(value);
-        this.#byteLength += value.byteLength;
-        this.#wakeTaker?.();
-        if (this.#byteLength < AHEAD_BYTES) continue;
-        await new Promise<void>((resolve) => {
-          this.#wakeReader = resolve;
-        });
-      }
-      this.#end = {};
-    } catch (error) {
-      this.#end = { error };
-    }
-    this.#wakeTaker?.();
+  #finish(end: { readonly error?: unknown }): void {
+    this.#end ??= end;
+    this.#wake?.();
   }
+}
+
+function cutOff(): Error {
+  return Object.assign(new Error("the body was cut off"), { code: "ECONNRESET" });
 }

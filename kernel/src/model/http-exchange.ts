@@ -4,9 +4,10 @@ import { EventBound } from "./event-bound.ts";
 import { DeltaMerger } from "./merge-deltas.ts";
 import type { ModelError } from "./model-error.ts";
 import { modelError } from "./model-error.ts";
+import { type HttpAnswer, sendRequest } from "./send-request.ts";
 
 export interface ExchangeTimeouts {
-  /** From the request to the response headers; connecting has undici's own 10 s within it. */
+  /** From the request to the response headers; connecting has 10 s within it. */
   readonly headersMs: number;
   /** The longest silence of a response body. */
   readonly idleMs: number;
@@ -15,14 +16,18 @@ export interface ExchangeTimeouts {
 export const DEFAULT_TIMEOUTS: ExchangeTimeouts = { headersMs: 30_000, idleMs: 60_000 };
 
 export interface ExchangeOptions {
-  readonly fetch: typeof fetch;
   readonly timeouts: ExchangeTimeouts;
   readonly signal: AbortSignal;
-  /** Last word on the request headers: puts in or takes out credentials. */
-  authorize(headers: Headers): void;
+  /** Last word on the request headers, named in lower case: puts in or takes out credentials. */
+  authorize(headers: Map<string, string>): void;
   /** Replaces the address that the provider package builds. */
   readonly url?: string;
 }
+
+/** What a provider package reads of a response. */
+type PackageResponse = Pick<Response, "ok" | "status" | "statusText" | "body"> & {
+  readonly headers: ReadonlyMap<string, string>;
+};
 
 const MAX_PLAIN_BODY_BYTES = 256 * 1024;
 
@@ -35,7 +40,7 @@ export class HttpExchange {
   readonly #controller = new AbortController();
   readonly #onAbort = () => this.#controller.abort(this.#options.signal.reason);
   #status: number | null = null;
-  #headers: Headers | null = null;
+  #headers: ReadonlyMap<string, string> | null = null;
   #bytesReceived = 0;
   #failure: ModelError | null = null;
 
@@ -70,7 +75,7 @@ export class HttpExchange {
     input: Parameters<typeof fetch>[0],
     init?: RequestInit,
   ): Promise<Response> => {
-    const headers = new Headers(init?.headers);
+    const headers = new Map<string, string>(Object.entries({ ...init?.headers }));
     this.#options.authorize(headers);
     const { headersMs } = this.#options.timeouts;
     const timer = setTimeout(
@@ -78,16 +83,16 @@ export class HttpExchange {
       headersMs,
     );
     try {
-      const response = await this.#options.fetch(this.#options.url ?? input, {
-        ...init,
+      // A redirect is not followed: it would carry a key header to wherever the answer points.
+      const answer = await sendRequest(this.#options.url ?? String(input), {
+        method: init?.method ?? "GET",
         headers,
-        // A redirect would carry a key header to wherever the answer points.
-        redirect: "manual",
+        body: String(init?.body ?? ""),
         signal: this.#controller.signal,
       });
-      this.#status = response.status;
-      this.#headers = response.headers;
-      return this.#watch(response);
+      this.#status = answer.status;
+      this.#headers = answer.headers;
+      return this.#watch(answer);
     } finally {
       clearTimeout(timer);
     }
@@ -99,9 +104,8 @@ export class HttpExchange {
     this.#controller.abort();
   }
 
-  #watch(response: Response): Response {
-    if (response.body === null) return response;
-    const reader = new BodyReader(response.body);
+  #watch({ status, statusText, headers, body: source }: HttpAnswer): Response {
+    const reader = new BodyReader(source);
     const merger = new DeltaMerger();
     const bound = new EventBound();
     const { idleMs } = this.#options.timeouts;
@@ -125,12 +129,13 @@ export class HttpExchange {
             clearTimeout(timer);
           }
         },
-        cancel: (reason) => reader.cancel(reason),
+        cancel: () => reader.cancel(),
       },
       { highWaterMark: 0 },
     );
-    const { status, statusText, headers } = response;
-    return new Response(body, { status, statusText, headers });
+    const ok = status >= 200 && status < 300;
+    const response: PackageResponse = { ok, status, statusText, headers, body };
+    return response as unknown as Response;
   }
 
   #fail(kind: ModelErrorKind, stage: string, message: string): ModelError {

@@ -37,7 +37,6 @@ export interface ModelRuntimeOptions {
   /** Goes into the user agent. */
   readonly engineVersion: string;
   readonly promptCaching?: PromptCachingConfig;
-  readonly fetch?: typeof fetch;
   readonly timeouts?: ExchangeTimeouts;
 }
 
@@ -55,7 +54,6 @@ export function createModelRuntime(options: ModelRuntimeOptions): ModelRuntime {
       prices: rates === undefined ? null : compilePrices(rates),
       promptCaching: options.promptCaching ?? DEFAULT_PROMPT_CACHING,
       engineVersion: options.engineVersion,
-      fetch: options.fetch ?? fetch,
       timeouts: options.timeouts ?? DEFAULT_TIMEOUTS,
     };
     services.set(model.key, made);

@@ -97,7 +97,7 @@ describe("what a newcomer gets wrong is answered in one line that says what to d
     const run = await runCookie(project, ["run", "hello"], { env: KEY });
     expect(run).toMatchObject({ exitCode: 1, stdout: "" });
     expect(run.stderr).toBe(
-      "error: cannot reach custom.anthropic; check the endpoint and the network\n",
+      "error: cannot reach custom.anthropic (ECONNREFUSED); check the endpoint and the network\n",
     );
   });
 });

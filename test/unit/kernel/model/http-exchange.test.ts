@@ -1,4 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type ModelServer, startModelServer } from "../../../support/model-server.ts";
 import { bind, collect, customProvider, failureOf, request } from "./provider-fixture.ts";
 
@@ -41,12 +43,15 @@ describe("timeouts", () => {
   });
 
   test.for(adaptors)("%s: no headers", async (adaptor) => {
-    const never = (_: unknown, init?: RequestInit) =>
-      new Promise<Response>((_, reject) => {
-        init?.signal?.addEventListener("abort", () => reject(new Error("aborted")));
-      });
-    const bound = await bind(customProvider({ adaptor, endpoint: server.baseUrl }), {
-      fetch: never,
+    const silent = createServer(() => undefined);
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => {
+      silent.closeAllConnections();
+      silent.close();
+    });
+    const { port } = silent.address() as AddressInfo;
+    const endpoint = `http://127.0.0.1:${port}/v1`;
+    const bound = await bind(customProvider({ adaptor, endpoint }), {
       timeouts: { headersMs: 30, idleMs: 10_000 },
     });
     expect(await failureOf(bound)).toMatchObject({
