@@ -43,6 +43,7 @@ export class HttpExchange {
   #headers: ReadonlyMap<string, string> | null = null;
   #bytesReceived = 0;
   #failure: ModelError | null = null;
+  #readToEnd = false;
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
@@ -101,7 +102,7 @@ export class HttpExchange {
   /** Ends the connection unless the response was read to its end. */
   close(): void {
     this.#options.signal.removeEventListener("abort", this.#onAbort);
-    this.#controller.abort();
+    if (!this.#readToEnd) this.#controller.abort();
   }
 
   #watch({ status, statusText, headers, body: source }: HttpAnswer): Response {
@@ -118,7 +119,10 @@ export class HttpExchange {
           );
           try {
             const bytes = await reader.take();
-            if (bytes === undefined) return controller.close();
+            if (bytes === undefined) {
+              this.#readToEnd = true;
+              return controller.close();
+            }
             this.#bytesReceived += bytes.byteLength;
             if (bound.isExceededBy(bytes)) {
               const message = "an event of the response is larger than 8 MiB";

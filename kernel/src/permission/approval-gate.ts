@@ -11,6 +11,7 @@ import type {
   ToolCallId,
 } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-draft.ts";
+import type { HeldRecords } from "../event/held-records.ts";
 import { createId } from "../support/create-id.ts";
 import { safeText, shownLines } from "../support/safe-text.ts";
 import { ApprovalBook, isFinal } from "./approval-book.ts";
@@ -40,7 +41,8 @@ export interface GateRequest extends EscalatedCall {
 
 /** What the gate needs of its session. */
 export interface GatePorts extends Pick<EscalationPorts, "attended" | "approvalTimeoutMs"> {
-  append(drafts: EventDraft[]): Promise<StoredEvent[]>;
+  /** Resolves when the events are recorded and were given to `apply`. */
+  append(drafts: EventDraft[]): Promise<unknown>;
   mode(): PermissionMode;
   /** True where nobody will ever answer: what would wait is rejected at once (S-165). */
   readonly headless: boolean;
@@ -57,7 +59,7 @@ export class ApprovalGate {
     this.#ports = ports;
     this.#escalated = new EscalatedApprovals({
       book: this.#book,
-      append: (runId, payloads) => this.#append(runId, payloads),
+      append: (runId, payloads) => ports.append(drafts(runId, payloads)),
       attended: () => ports.attended(),
       approvalTimeoutMs: ports.approvalTimeoutMs,
     });
@@ -68,8 +70,14 @@ export class ApprovalGate {
    * A refusal is a value; it rejects only when the log cannot be written.
    *
    * @param signal Aborted when the run is cancelled: a waiting approval is then cancelled with it.
+   * @param records Takes what is recorded of a decision that nobody waits for; the caller flushes it before it acts
+   *   on the outcome. What a person is asked comes after all of it.
    */
-  async decide(request: GateRequest, signal: AbortSignal): Promise<GateOutcome> {
+  async decide(
+    request: GateRequest,
+    signal: AbortSignal,
+    records: HeldRecords,
+  ): Promise<GateOutcome> {
     const { verdict, trigger } = request;
     if (verdict.effect === "deny") {
       return outcomeOf(decision("rejected", "policy", "policy_denied"), false);
@@ -83,11 +91,12 @@ export class ApprovalGate {
 
     const approval = createApproval(request);
     const approvalId = approval.approval_id;
-    const repetitions = this.#doomLoop.repetitions(request.fingerprint) + 1;
+    const hold = (payloads: EventPayload[]) => records.hold(drafts(request.runId, payloads));
+    const repetitions = this.#doomLoop.request(approvalId, request.fingerprint);
     if (repetitions >= DOOM_LOOP_REPETITIONS) {
       const feedback = `the same operation was asked for ${repetitions} times; do something else`;
       const final = decision("rejected", "doom_loop_guard", "doom_loop_detected", feedback);
-      await this.#append(request.runId, [
+      hold([
         { type: "approval_requested", request: approval },
         {
           type: "approval_doom_loop_detected",
@@ -106,11 +115,11 @@ export class ApprovalGate {
       { type: "approval_requested", request: approval },
       { type: "approval_evaluated", approval_id: approvalId, decision: evaluated },
     ];
-    if (final === null) return this.#escalated.escalate(request, approvalId, opening, signal);
-    await this.#append(request.runId, [
-      ...opening,
-      { type: "approval_finalized", approval_id: approvalId, decision: final },
-    ]);
+    if (final === null) {
+      await records.flush();
+      return this.#escalated.escalate(request, approvalId, opening, signal);
+    }
+    hold([...opening, { type: "approval_finalized", approval_id: approvalId, decision: final }]);
     return outcomeOf(final, true);
   }
 
@@ -145,11 +154,6 @@ export class ApprovalGate {
     this.#escalated.attachmentChanged(attended);
   }
 
-  async #append(runId: RunId, payloads: readonly EventPayload[]): Promise<void> {
-    const events = await this.#ports.append(payloads.map((payload) => ({ payload, runId })));
-    for (const event of events) this.apply(event);
-  }
-
   #withDeadline(record: ApprovalRecord): ApprovalRecord {
     const expiresAt = this.#escalated.expiresAt(record.request.approval_id);
     if (expiresAt === null || isFinal(record)) return record;
@@ -157,6 +161,10 @@ export class ApprovalGate {
     const constraints = { ...request.constraints, expires_at: expiresAt };
     return { ...record, request: { ...request, constraints } };
   }
+}
+
+function drafts(runId: RunId, payloads: readonly EventPayload[]): EventDraft[] {
+  return payloads.map((payload) => ({ payload, runId }));
 }
 
 function createApproval(request: GateRequest): ApprovalRequest {

@@ -1,19 +1,22 @@
-import type { Digest, StoredEvent, ToolCallId } from "@cookie-agent/sdk/protocol";
+import type { ApprovalId, Digest, StoredEvent, ToolCallId } from "@cookie-agent/sdk/protocol";
 
 /** From this many identical approval requests on, the answer is no in every mode (S-176). */
 export const DOOM_LOOP_REPETITIONS = 4;
 
 /**
- * Counts how often the current run has asked for one and the same operation (S 6.12). It knows nothing but the
- * events that it is fed, so it stands the same after the log is read again.
+ * Counts how often the current run has asked for one and the same operation (S 6.12). Reading the log again leads to
+ * the same counts: a request that was counted when it was made is not counted again when its event comes.
  */
 export class DoomLoopCounter {
   readonly #requests = new Map<Digest, number>();
   readonly #running = new Map<ToolCallId, Digest>();
+  /** Requests that were counted and whose events are still to come. */
+  readonly #announced = new Set<ApprovalId>();
 
-  /** Requests for the operation since the last reset. */
-  repetitions(fingerprint: Digest): number {
-    return this.#requests.get(fingerprint) ?? 0;
+  /** Counts a request and yields how many there were for its operation since the last reset. */
+  request(approvalId: ApprovalId, fingerprint: Digest): number {
+    this.#announced.add(approvalId);
+    return this.#count(fingerprint);
   }
 
   apply({ payload }: StoredEvent): void {
@@ -27,8 +30,8 @@ export class DoomLoopCounter {
         this.#requests.clear();
         break;
       case "approval_requested": {
-        const fingerprint = payload.request.operation_fingerprint;
-        this.#requests.set(fingerprint, this.repetitions(fingerprint) + 1);
+        const { approval_id: approvalId, operation_fingerprint: fingerprint } = payload.request;
+        if (!this.#announced.delete(approvalId)) this.#count(fingerprint);
         break;
       }
       case "tool_call_started":
@@ -44,6 +47,12 @@ export class DoomLoopCounter {
       default:
         break;
     }
+  }
+
+  #count(fingerprint: Digest): number {
+    const requests = (this.#requests.get(fingerprint) ?? 0) + 1;
+    this.#requests.set(fingerprint, requests);
+    return requests;
   }
 
   #keepOnly(fingerprint: Digest): void {

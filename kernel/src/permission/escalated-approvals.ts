@@ -24,7 +24,7 @@ export interface EscalatedCall {
 export interface EscalationPorts {
   readonly book: ApprovalBook;
   /** Records events of a run and folds them into the book. */
-  append(runId: RunId, payloads: readonly EventPayload[]): Promise<void>;
+  append(runId: RunId, payloads: readonly EventPayload[]): Promise<unknown>;
   /** True while an interactive client is attached to the tree. */
   attended(): boolean;
   /** How long an unattended approval waits. */

@@ -1,4 +1,5 @@
 import { CookieError } from "@cookie-agent/sdk/protocol";
+import type { HeldRecords } from "../event/held-records.ts";
 import { labelCommand } from "../permission/command-labels.ts";
 import type { Policy } from "../permission/compile-rules.ts";
 import { evaluatePolicy, type JudgedResource, needsParts } from "../permission/evaluate-policy.ts";
@@ -14,6 +15,7 @@ export async function decidePermission(
   call: PreparedCall,
   context: DispatchContext,
   stages: Pick<DispatchStages, "gate" | "policy" | "plugins">,
+  records: HeldRecords,
   signal: AbortSignal,
 ): Promise<GateOutcome> {
   const policy = stages.policy();
@@ -42,6 +44,7 @@ export async function decidePermission(
       ...(revalidate && { revalidate }),
     },
     signal,
+    records,
   );
 }
 

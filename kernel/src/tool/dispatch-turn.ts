@@ -7,6 +7,8 @@ import {
   type ToolCallId,
   type ToolPresentation,
 } from "@cookie-agent/sdk/protocol";
+import type { EventDraft } from "../event/event-draft.ts";
+import { HeldRecords } from "../event/held-records.ts";
 import { createId } from "../support/create-id.ts";
 import { neverRan } from "./complete-call.ts";
 import { decidePermission, refusal } from "./decide-permission.ts";
@@ -40,13 +42,15 @@ export async function dispatchTurn(
   // Every call of the turn listens; Node would warn of a leak from the eleventh on.
   setMaxListeners(0, signal);
   const calls = await Promise.all(turn.calls.map((call) => prepare(call, turn, stages, signal)));
+  const records = new HeldRecords((drafts) => stages.log.append(drafts));
   try {
-    await stages.log.append(calls.map((call) => draft(turn.runId, startedEvent(call, turn))));
+    records.hold(calls.map((call) => draft(turn.runId, startedEvent(call, turn))));
     for (const call of calls) {
-      await decide(call, turn, stages, signal);
+      await decide(call, turn, stages, records, signal);
       if (call.escalated) stages.onEscalated?.();
     }
-    await commitEnds(calls.filter(hasEnded), turn, stages);
+    records.hold(endDrafts(calls.filter(hasEnded), turn));
+    await records.flush();
     const parallel = calls.filter(isParallel);
     const exclusive = calls.filter((call) => !hasEnded(call) && !isParallel(call));
     await allEnded(parallel.map((call) => execute(call, turn, stages, signal)));
@@ -112,12 +116,13 @@ async function decide(
   call: DispatchedCall,
   turn: CommittedTurn,
   stages: DispatchStages,
+  records: HeldRecords,
   signal: AbortSignal,
 ): Promise<void> {
   const { prepared } = call;
   if (prepared === undefined) return;
   if (!signal.aborted) {
-    const decision = await decidePermission(prepared, turn, stages, signal);
+    const decision = await decidePermission(prepared, turn, stages, records, signal);
     if (decision.granted && !signal.aborted) return;
     if (!decision.granted) {
       call.end = neverRan(refusal(decision));
@@ -138,7 +143,7 @@ async function execute(
   if (prepared === undefined) return;
   call.prepared = undefined;
   call.end = await executeCall(prepared, call.call, turn, stages, signal);
-  await commitEnds([call], turn, stages);
+  await stages.log.append(endDrafts([call], turn));
 }
 
 function drop(call: DispatchedCall, stages: DispatchStages): void {
@@ -146,13 +151,8 @@ function drop(call: DispatchedCall, stages: DispatchStages): void {
   call.prepared = undefined;
 }
 
-async function commitEnds(
-  calls: readonly DispatchedCall[],
-  turn: CommittedTurn,
-  stages: DispatchStages,
-): Promise<void> {
-  if (calls.length === 0) return;
-  await stages.log.append(calls.map((call) => draft(turn.runId, terminatedEvent(call, turn))));
+function endDrafts(calls: readonly DispatchedCall[], turn: CommittedTurn): EventDraft[] {
+  return calls.map((call) => draft(turn.runId, terminatedEvent(call, turn)));
 }
 
 /** Waits for all, then rejects if one did: nothing may still run when a turn is given up. */

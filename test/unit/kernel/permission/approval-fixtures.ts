@@ -7,11 +7,13 @@ import {
   type StoredEvent,
   type ToolCallId,
 } from "@cookie-agent/sdk/protocol";
+import { HeldRecords } from "../../../../kernel/src/event/held-records.ts";
 import {
   ApprovalGate,
   type GatePorts,
   type GateRequest,
 } from "../../../../kernel/src/permission/approval-gate.ts";
+import type { GateOutcome } from "../../../../kernel/src/permission/gate-outcome.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
 
 export const RUN = createId<RunId>();
@@ -40,7 +42,17 @@ export class GateSession implements GatePorts {
     this.gate = new ApprovalGate(this);
   }
 
-  async append(drafts: { payload: EventPayload; runId: RunId | null }[]): Promise<StoredEvent[]> {
+  /** Decides as a turn of one call does: the outcome counts once its records are durable. */
+  async decide(request: GateRequest, signal: AbortSignal): Promise<GateOutcome> {
+    const records = new HeldRecords((drafts) => this.append(drafts));
+    const outcome = await this.gate.decide(request, signal, records);
+    await records.flush();
+    return outcome;
+  }
+
+  async append(
+    drafts: readonly { payload: EventPayload; runId: RunId | null }[],
+  ): Promise<StoredEvent[]> {
     await Promise.resolve();
     if (this.failure !== undefined) throw this.failure;
     return drafts.map(({ payload, runId }) => this.record(payload, runId));

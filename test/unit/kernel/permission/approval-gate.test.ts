@@ -6,6 +6,7 @@ import {
   type PermissionMode,
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test, vi } from "vitest";
+import { HeldRecords } from "../../../../kernel/src/event/held-records.ts";
 import type { ApprovalGate } from "../../../../kernel/src/permission/approval-gate.ts";
 import { DEFAULT_PERMISSION_MODE } from "../../../../kernel/src/permission/permission-mode.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
@@ -31,7 +32,7 @@ const evaluations = askFor().verdict.evaluations;
 describe("without a request", () => {
   test("[S-163] what policy allows is granted and leaves no events", async () => {
     const session = new GateSession({});
-    const outcome = await session.gate.decide(
+    const outcome = await session.decide(
       askFor("a", { verdict: { effect: "allow", evaluations } }),
       NEVER,
     );
@@ -43,7 +44,7 @@ describe("without a request", () => {
     "[S-163] what policy denies is refused in mode %s, also when the model asks for approval",
     async (mode) => {
       const session = new GateSession({ mode });
-      const outcome = await session.gate.decide(
+      const outcome = await session.decide(
         askFor("a", { verdict: { effect: "deny", evaluations }, trigger: "model_tool_approval" }),
         NEVER,
       );
@@ -80,7 +81,7 @@ describe("modes", () => {
     ],
   ] as const)("[S-163] in mode %s an ask is decided at once", async ([mode, expected]) => {
     const session = new GateSession({ mode });
-    expect(await session.gate.decide(askFor(), NEVER)).toEqual(expected);
+    expect(await session.decide(askFor(), NEVER)).toEqual(expected);
     expect(session.types).toEqual(decided);
   });
 
@@ -88,7 +89,7 @@ describe("modes", () => {
     "[S-165] [B137] headless, what would wait in mode %s is rejected as unattended",
     async (mode) => {
       const session = new GateSession({ mode, headless: true });
-      expect(await session.gate.decide(askFor(), NEVER)).toMatchObject({
+      expect(await session.decide(askFor(), NEVER)).toMatchObject({
         granted: false,
         source: "system",
         reason: "unattended",
@@ -108,13 +109,13 @@ describe("modes", () => {
       trigger: "model_tool_approval",
       verdict: { effect: "allow", evaluations },
     });
-    expect(await session.gate.decide(request, NEVER)).toMatchObject({ reason: "yolo_approved" });
+    expect(await session.decide(request, NEVER)).toMatchObject({ reason: "yolo_approved" });
     expect(session.types).toEqual(decided);
   });
 
   test("[S-162] a change of mode leaves a pending approval alone", async () => {
     const session = new GateSession({ mode: "ask" });
-    const outcome = session.gate.decide(askFor(), NEVER);
+    const outcome = session.decide(askFor(), NEVER);
     const record = await session.waiting();
     session.currentMode = "yolo";
     expect((await session.waiting()).status).toBe("escalated");
@@ -134,7 +135,7 @@ describe("answers of a person", () => {
     ["cancel", undefined, { granted: false, source: "user", reason: "user_cancelled" }],
   ] as const)("[S-169] [T-006] %s ends the approval", async ([decision, feedback, expected]) => {
     const session = new GateSession({});
-    const outcome = session.gate.decide(askFor(), NEVER);
+    const outcome = session.decide(askFor(), NEVER);
     const record = await session.waiting();
     const settled = await session.gate.respond(
       answer(record, decision, feedback === undefined ? {} : { feedback }),
@@ -166,14 +167,30 @@ describe("answers of a person", () => {
       }
       return event;
     };
-    expect(await session.gate.decide(askFor(), NEVER)).toMatchObject({ granted: true });
+    expect(await session.decide(askFor(), NEVER)).toMatchObject({ granted: true });
     expect(await Promise.all(answers)).toMatchObject([{ status: "approved" }]);
+  });
+
+  test("[T-020] what was held before a question is recorded before it is asked", async () => {
+    const session = new GateSession({});
+    const records = new HeldRecords((drafts) => session.append(drafts));
+    records.hold([{ payload: { type: "user_input_submitted", input: "x" }, runId: null }]);
+    const outcome = session.gate.decide(askFor(), NEVER, records);
+    const record = await session.waiting();
+    expect(session.types).toEqual([
+      "user_input_submitted",
+      "approval_requested",
+      "approval_evaluated",
+      "approval_escalated",
+    ]);
+    await session.gate.respond(answer(record, "approve_once"));
+    expect(await outcome).toMatchObject({ granted: true });
   });
 
   test("[S-169] the checks come in their order", async () => {
     const session = new GateSession({});
     const { gate } = session;
-    const outcome = gate.decide(askFor(), NEVER);
+    const outcome = session.decide(askFor(), NEVER);
     const record = await session.waiting();
     const wrong = {
       request_revision: 2,
@@ -199,7 +216,7 @@ describe("answers of a person", () => {
 
   test("[S-169] the same answer again gives the same record, another one is a conflict", async () => {
     const session = new GateSession({});
-    const outcome = session.gate.decide(askFor(), NEVER);
+    const outcome = session.decide(askFor(), NEVER);
     const record = await session.waiting();
     const response = answer(record, "reject", { feedback: "no" });
     const [first, second] = await Promise.all([
@@ -217,7 +234,7 @@ describe("answers of a person", () => {
 
   test("[S-169] the first of two answers wins", async () => {
     const session = new GateSession({});
-    const outcome = session.gate.decide(askFor(), NEVER);
+    const outcome = session.decide(askFor(), NEVER);
     const record = await session.waiting();
     const [first, second] = await Promise.allSettled([
       session.gate.respond(answer(record, "approve_once")),
@@ -230,7 +247,7 @@ describe("answers of a person", () => {
 
   test("feedback goes with reject only", async () => {
     const session = new GateSession({});
-    const outcome = session.gate.decide(askFor(), NEVER);
+    const outcome = session.decide(askFor(), NEVER);
     const record = await session.waiting();
     await expect(
       session.gate.respond(answer(record, "approve_once", { feedback: "fine" })),
@@ -241,7 +258,7 @@ describe("answers of a person", () => {
 
   test("an answer that cannot be recorded leaves the approval open", async () => {
     const session = new GateSession({});
-    const outcome = session.gate.decide(askFor(), NEVER);
+    const outcome = session.decide(askFor(), NEVER);
     const record = await session.waiting();
     session.failure = new CookieError("storage_failed", "the disk is full");
     const response = answer(record, "approve_once");
@@ -261,7 +278,7 @@ describe("revalidation", () => {
     async ([code, reason]) => {
       const session = new GateSession({});
       const revalidate = () => Promise.reject(new CookieError(code, "gone"));
-      const outcome = session.gate.decide(askFor("a", { revalidate }), NEVER);
+      const outcome = session.decide(askFor("a", { revalidate }), NEVER);
       const record = await session.waiting();
       await expect(session.gate.respond(answer(record, "approve_once"))).rejects.toMatchObject({
         code: reason,
@@ -275,10 +292,10 @@ describe("revalidation", () => {
     const session = new GateSession({});
     const seen: string[][] = [];
     const revalidate = async () => void seen.push(session.types);
-    const approved = session.gate.decide(askFor("a", { revalidate }), NEVER);
+    const approved = session.decide(askFor("a", { revalidate }), NEVER);
     await session.gate.respond(answer(await session.waiting(), "approve_once"));
     await approved;
-    const rejected = session.gate.decide(askFor("b", { revalidate }), NEVER);
+    const rejected = session.decide(askFor("b", { revalidate }), NEVER);
     const second = await session.waiting();
     await session.gate.respond(answer(second, "reject", { client_response_id: "response-2" }));
     await rejected;
@@ -288,7 +305,7 @@ describe("revalidation", () => {
   test("[S-271] it is not asked for where nothing had to wait", async () => {
     const session = new GateSession({ mode: "yolo" });
     const revalidate = vi.fn(() => Promise.resolve());
-    await session.gate.decide(askFor("a", { revalidate }), NEVER);
+    await session.decide(askFor("a", { revalidate }), NEVER);
     expect(revalidate).not.toHaveBeenCalled();
   });
 });
@@ -297,7 +314,7 @@ describe("cancellation", () => {
   test("a cancelled run cancels its waiting approval", async () => {
     const session = new GateSession({});
     const run = new AbortController();
-    const outcome = session.gate.decide(askFor(), run.signal);
+    const outcome = session.decide(askFor(), run.signal);
     await session.waiting();
     run.abort();
     expect(await outcome).toMatchObject({ granted: false, reason: "request_cancelled" });
@@ -306,7 +323,7 @@ describe("cancellation", () => {
 
   test("nothing is asked for a run that is cancelled already", async () => {
     const session = new GateSession({});
-    const outcome = await session.gate.decide(askFor(), AbortSignal.abort());
+    const outcome = await session.decide(askFor(), AbortSignal.abort());
     expect(outcome).toMatchObject({ granted: false, reason: "request_cancelled" });
     expect(session.types).toEqual([]);
   });
@@ -314,7 +331,7 @@ describe("cancellation", () => {
   test("an approval that cannot be recorded is the caller's failure and leaves nothing open", async () => {
     const session = new GateSession({});
     session.failure = new CookieError("storage_failed", "the disk is full");
-    await expect(session.gate.decide(askFor(), NEVER)).rejects.toMatchObject({
+    await expect(session.decide(askFor(), NEVER)).rejects.toMatchObject({
       code: "storage_failed",
     });
     expect(session.gate.list()).toEqual([]);
@@ -324,7 +341,7 @@ describe("cancellation", () => {
 describe("expiry", () => {
   test("[S-171] [C-040] an unattended approval expires and fails as denied", async () => {
     const session = new GateSession({ attended: false, approvalTimeoutMs: 1 });
-    expect(await session.gate.decide(askFor(), NEVER)).toEqual({
+    expect(await session.decide(askFor(), NEVER)).toEqual({
       granted: false,
       source: "system",
       reason: "approval_expired",
@@ -342,7 +359,7 @@ describe("expiry", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
     try {
       const session = new GateSession({ attended: false, approvalTimeoutMs: 1000 });
-      const outcome = session.gate.decide(askFor(), NEVER);
+      const outcome = session.decide(askFor(), NEVER);
       await session.waiting();
       await vi.advanceTimersByTimeAsync(0);
       const expiresAt = (await session.waiting()).request.constraints.expires_at;
@@ -369,7 +386,7 @@ describe("expiry", () => {
       const session = new GateSession({ attended: false, approvalTimeoutMs: 1000 });
       const checked = createDeferred();
       const request = askFor("a", { revalidate: () => checked.promise });
-      const outcome = session.gate.decide(request, NEVER);
+      const outcome = session.decide(request, NEVER);
       const response = answer(await session.waiting(), "approve_once");
       const failing = session.gate.respond(response);
       await vi.advanceTimersByTimeAsync(1000);
@@ -390,7 +407,7 @@ describe("expiry", () => {
 
   test("[S-171] the logged request has no expiry", async () => {
     const session = new GateSession({ attended: false, approvalTimeoutMs: 1 });
-    await session.gate.decide(askFor(), NEVER);
+    await session.decide(askFor(), NEVER);
     expect(session.events[0]?.payload).toMatchObject({
       request: { constraints: { expires_at: null } },
     });
@@ -403,10 +420,10 @@ describe("repetition", () => {
     async (mode) => {
       const session = new GateSession({ mode: "yolo" });
       for (let turn = 0; turn < 3; turn += 1) {
-        expect(await session.gate.decide(askFor(), NEVER)).toMatchObject({ granted: true });
+        expect(await session.decide(askFor(), NEVER)).toMatchObject({ granted: true });
       }
       session.currentMode = mode;
-      expect(await session.gate.decide(askFor(), NEVER)).toMatchObject({
+      expect(await session.decide(askFor(), NEVER)).toMatchObject({
         granted: false,
         source: "doom_loop_guard",
         reason: "doom_loop_detected",
@@ -424,16 +441,16 @@ describe("repetition", () => {
   test("[S-176] what policy decides outright does not count", async () => {
     const session = new GateSession({ mode: "yolo" });
     for (let turn = 0; turn < 5; turn += 1) {
-      await session.gate.decide(askFor("a", { verdict: { effect: "allow", evaluations } }), NEVER);
+      await session.decide(askFor("a", { verdict: { effect: "allow", evaluations } }), NEVER);
     }
-    expect(await session.gate.decide(askFor(), NEVER)).toMatchObject({ granted: true });
+    expect(await session.decide(askFor(), NEVER)).toMatchObject({ granted: true });
   });
 });
 
 describe("restoring", () => {
   test("the approvals are the fold of the events", async () => {
     const session = new GateSession({});
-    const outcome = session.gate.decide(askFor(), NEVER);
+    const outcome = session.decide(askFor(), NEVER);
     const response = answer(await session.waiting(), "approve_once");
     const settled = await session.gate.respond(response);
     await outcome;
@@ -448,7 +465,7 @@ describe("restoring", () => {
   test("an approval that was open when the log ended cannot be answered", async () => {
     const session = new GateSession({});
     const run = new AbortController();
-    const outcome = session.gate.decide(askFor(), run.signal);
+    const outcome = session.decide(askFor(), run.signal);
     const record = await session.waiting();
     const restored = new GateSession({}).gate;
     for (const event of session.events) restored.apply(event);

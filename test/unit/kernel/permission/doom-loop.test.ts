@@ -1,5 +1,6 @@
 import type { EventPayload, ToolCallId } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
+import { HeldRecords } from "../../../../kernel/src/event/held-records.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
 import { askFor, GateSession, NEVER } from "./approval-fixtures.ts";
 
@@ -31,9 +32,9 @@ function endCall(session: GateSession, name: string, outcome: "completed" | "fai
 /** Asks three times, lets something happen, asks once more. */
 async function askAgainAfter(happens: (session: GateSession) => void) {
   const session = new GateSession({ mode: "yolo" });
-  for (let turn = 0; turn < 3; turn += 1) await session.gate.decide(askFor("a"), NEVER);
+  for (let turn = 0; turn < 3; turn += 1) await session.decide(askFor("a"), NEVER);
   happens(session);
-  return session.gate.decide(askFor("a"), NEVER);
+  return session.decide(askFor("a"), NEVER);
 }
 
 describe("what resets the count of identical requests", () => {
@@ -55,19 +56,29 @@ describe("what resets the count of identical requests", () => {
   test("[S-176] requests for other operations do not", async () => {
     const session = new GateSession({ mode: "yolo" });
     for (let turn = 0; turn < 3; turn += 1) {
-      await session.gate.decide(askFor("a"), NEVER);
-      await session.gate.decide(askFor("b"), NEVER);
+      await session.decide(askFor("a"), NEVER);
+      await session.decide(askFor("b"), NEVER);
     }
-    expect(await session.gate.decide(askFor("a"), NEVER)).toMatchObject({ granted: false });
+    expect(await session.decide(askFor("a"), NEVER)).toMatchObject({ granted: false });
   });
 });
 
 test("[S-176] the count survives reading the log again", async () => {
   const session = new GateSession({ mode: "yolo" });
-  for (let turn = 0; turn < 3; turn += 1) await session.gate.decide(askFor("a"), NEVER);
+  for (let turn = 0; turn < 3; turn += 1) await session.decide(askFor("a"), NEVER);
   const restored = new GateSession({ mode: "yolo" });
   for (const event of session.events) restored.record(event.payload);
-  expect(await restored.gate.decide(askFor("a"), NEVER)).toMatchObject({
+  expect(await restored.decide(askFor("a"), NEVER)).toMatchObject({
     reason: "doom_loop_detected",
   });
+});
+
+test("[S-176] a request counts from when it is made, and once", async () => {
+  const session = new GateSession({ mode: "yolo" });
+  const records = new HeldRecords((drafts) => session.append(drafts));
+  for (let call = 0; call < 2; call += 1) await session.gate.decide(askFor("a"), NEVER, records);
+  expect(session.events).toEqual([]);
+  await records.flush();
+  expect(await session.decide(askFor("a"), NEVER)).toMatchObject({ granted: true });
+  expect(await session.decide(askFor("a"), NEVER)).toMatchObject({ reason: "doom_loop_detected" });
 });

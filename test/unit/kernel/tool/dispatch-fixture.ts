@@ -164,6 +164,8 @@ export class MemoryLog {
   readonly streamed: EventPayload[] = [];
   readonly #trace: string[];
   failure: CookieError | undefined;
+  /** Told of every event once it is recorded. */
+  observe: (event: StoredEvent) => void = () => undefined;
 
   constructor(trace: string[]) {
     this.#trace = trace;
@@ -181,6 +183,7 @@ export class MemoryLog {
       timestamp: "2026-01-01T00:00:00.000Z",
       payload,
     }));
+    for (const event of stored) this.observe(event);
     return Promise.resolve(stored);
   }
 
@@ -239,6 +242,7 @@ export function openRoom(
     headless: true,
     approvalTimeoutMs: 1000,
   });
+  log.observe = (event) => gate.apply(event);
   const policy: Policy = {
     documentRules: options.rules ?? allowAll(),
     overlayRules: options.overlay ?? [],
@@ -248,7 +252,7 @@ export function openRoom(
     log,
     plugins,
     artifacts: createLocalArtifactStore({ storeDir }),
-    gate: { decide: (request, signal) => room.gate(request, signal) },
+    gate: { decide: (...args) => room.gate(...args) },
     policy: () => policy,
     keys: options.keys ?? new KeyMutex(),
     outputs: new OutputHub(),
@@ -263,7 +267,7 @@ export function openRoom(
     log,
     stages,
     policy,
-    gate: (request, signal) => gate.decide(request, signal),
+    gate: (...args) => gate.decide(...args),
     dispatch(calls, { signal, ...turn } = {}) {
       const committed: CommittedTurn = {
         sessionId: SESSION,

@@ -34,19 +34,52 @@ describe("dispatch of one turn", () => {
       "tool_call_started",
       "approval_requested",
     ]);
-    expect(room.log.blocks[0]).toMatchObject([
+    expect(room.log.blocks[0]?.slice(0, 2)).toMatchObject([
       { type: "tool_call_started", tool: "edit", owner: { model_turn_seq: 1, content_index: 0 } },
       { type: "tool_call_started", tool: "echo", owner: { model_call_id: "call-1" } },
     ]);
   });
 
+  test("[T-019] [S-249] starts, decisions that wait for nobody and refusals are one block, before any call", async () => {
+    const room = openRoom([ECHO, declareDynamic("edit")], {
+      rules: [{ action: "plugin", resource: "*", effect: "ask" }],
+    });
+    room.plugins.prepared = () => Promise.reject(new CookieError("execution_failed", "no"));
+    await room.dispatch([
+      ["echo", { value: "a" }],
+      ["edit", { value: "missing" }],
+      ["echo", { value: "b" }],
+    ]);
+    const approval = ["approval_requested", "approval_evaluated", "approval_finalized"];
+    const started = "tool_call_started";
+    const first = [started, started, started, ...approval, ...approval, "tool_call_terminated"];
+    expect(room.log.blocks[0]?.map(({ type }) => type)).toEqual(first);
+    const firstCall = room.trace.findIndex((entry) => entry.startsWith("call "));
+    expect(firstCall).toBeGreaterThan(room.trace.lastIndexOf("approval_finalized"));
+  });
+
+  test("[S-176] the fourth request for one operation in a single turn is refused", async () => {
+    const room = openRoom([ECHO], { rules: [{ action: "plugin", resource: "*", effect: "ask" }] });
+    const outcomes = await room.dispatch(Array(5).fill(["echo", { value: "same" }]));
+    expect(outcomes.map(({ error }) => error?.code ?? null)).toEqual([
+      null,
+      null,
+      null,
+      "permission_denied",
+      "permission_denied",
+    ]);
+    expect(
+      room.log.of("approval_doom_loop_detected").map(({ repetitions }) => repetitions),
+    ).toEqual([4, 5]);
+  });
+
   test("[T-020] permissions are resolved one by one before any call is sent", async () => {
     const room = openRoom([ECHO], { rules: [{ action: "plugin", resource: "*", effect: "ask" }] });
     const { gate } = room;
-    room.gate = async (request, signal) => {
+    room.gate = async (...args) => {
       room.trace.push("decide");
       await new Promise(setImmediate);
-      const outcome = await gate(request, signal);
+      const outcome = await gate(...args);
       room.trace.push("decided");
       return outcome;
     };
@@ -128,8 +161,7 @@ describe("dispatch of one turn", () => {
       ["completed", undefined],
     ]);
     expect(room.log.blocks.map((block) => block.map(({ type }) => type))).toEqual([
-      ["tool_call_started", "tool_call_started"],
-      ["tool_call_terminated"],
+      ["tool_call_started", "tool_call_started", "tool_call_terminated"],
       ["tool_call_terminated"],
     ]);
   });

@@ -80,6 +80,7 @@ export async function openShippedRoom(): Promise<ShippedRoom> {
     headless: true,
     approvalTimeoutMs: 1000,
   });
+  log.observe = (event) => gate.apply(event);
   const keys = new KeyMutex();
   const checker = new ArgumentChecker();
   return {
@@ -113,7 +114,7 @@ export async function openShippedRoom(): Promise<ShippedRoom> {
           log,
           plugins,
           artifacts,
-          gate: { decide: options.gate ?? ((request, signal) => gate.decide(request, signal)) },
+          gate: { decide: options.gate ?? ((...args) => gate.decide(...args)) },
           policy: () => policy,
           keys,
           outputs: new OutputHub(),
