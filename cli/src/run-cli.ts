@@ -85,10 +85,8 @@ function unknownCommand(words: readonly string[], rest: readonly string[]): Exit
       : usageError(`${words.join(" ")} is not complete; it goes on as ${inTopic.join(" or ")}`);
   }
   const written = `${prefix}${next}`;
-  const near = nearestName(written, [
-    ...inTopic,
-    ...inTopic.map((name) => name.split(" ")[0] ?? ""),
-  ]);
+  const known = [...inTopic, ...inTopic.map((name) => name.split(" ")[0] ?? "")];
+  const near = written === "version" ? "--version" : nearestName(written, known);
   return usageError(
     near === undefined
       ? `unknown command "${written}"; \`cookie --help\` lists the commands`

@@ -88,7 +88,7 @@ Exit codes: 0 completed, 1 failed, 2 wrong command line, 3 stopped by a permissi
     });
 
     // A pipe that nobody reads yet holds this up: no signal is caught before, so that Ctrl-C ends it.
-    const sink = openOutput(flags["output-file"], () => interrupt.abort());
+    const sink = openOutput(flags["output-file"], () => interrupt.abort("output"));
     const progress = openProgressLine(process.stderr, flags.verbose);
     const interrupt = new InterruptSignal({
       onStopping: () => progress?.note("stopping; Ctrl-C again ends at once"),

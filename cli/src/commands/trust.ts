@@ -63,7 +63,8 @@ async function grant(
   }
   if (found.digest === null) {
     const reason = found.contents.join("; ");
-    throw new ExitError(ExitCode.failure, "untrustable", `this cannot be trusted: ${reason}`);
+    const message = `the .cookie-agent of ${found.directory} cannot be trusted: ${reason}`;
+    throw new ExitError(ExitCode.failure, "untrustable", message);
   }
   if (!yes) await confirm(found.directory, found.contents);
   await grantTrust(homeDir, found.directory, found.digest);

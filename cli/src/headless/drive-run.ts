@@ -10,6 +10,7 @@ import {
   type StoredEvent,
 } from "@cookie-agent/sdk/protocol";
 import { ExitCode, ExitError } from "../exit-code.ts";
+import type { StopCause } from "./interrupt-signal.ts";
 import { UsageRollup } from "./usage-rollup.ts";
 
 export interface DriveOptions {
@@ -22,7 +23,7 @@ export interface DriveOptions {
   readonly timeoutMs: number;
   /** True: the output of running calls is followed too. */
   readonly outputs: boolean;
-  /** Aborted when the user asks to stop. */
+  /** Aborted with a `StopCause` when the run is to stop. */
   readonly signal: AbortSignal;
 }
 
@@ -32,7 +33,7 @@ export interface RunObserver {
   onOutput(news: Extract<SessionNews, { type: "output" | "output_gap" }>): void;
 }
 
-type Cancellation = "permission" | "user" | "timeout";
+type Cancellation = "permission" | "timeout" | StopCause;
 
 export interface RunEnd {
   readonly runId: RunId;
@@ -174,7 +175,7 @@ class RunCanceller {
   readonly #runId: RunId;
   readonly #signal: AbortSignal;
   readonly #timer: NodeJS.Timeout;
-  readonly #onAbort = (): void => this.cancel("user");
+  readonly #onAbort = (): void => this.cancel(this.#signal.reason as StopCause);
   #cause: Cancellation | null = null;
 
   constructor(client: CookieClient, runId: RunId, options: DriveOptions) {
@@ -183,7 +184,7 @@ class RunCanceller {
     this.#signal = options.signal;
     this.#timer = setTimeout(() => this.cancel("timeout"), options.timeoutMs);
     this.#signal.addEventListener("abort", this.#onAbort, { once: true });
-    if (this.#signal.aborted) this.cancel("user");
+    if (this.#signal.aborted) this.#onAbort();
   }
 
   cancel(cause: Cancellation): void {
@@ -223,6 +224,8 @@ function describeCancellation(
       return `cancelled: the run took longer than ${options.timeoutMs / 1000} s (--timeout)`;
     case "user":
       return "cancelled by the user";
+    case "output":
+      return "cancelled: the output cannot be written any more";
     default:
       return `cancelled: ${reason ?? "without a stated reason"}`;
   }

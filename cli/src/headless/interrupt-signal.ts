@@ -1,6 +1,9 @@
 /** Exit code after a second signal (C 7.3). */
 const INTERRUPTED_TWICE = 130;
 
+/** Why this process stops its run. */
+export type StopCause = "user" | "output";
+
 export interface InterruptListener {
   /** The run is being stopped. */
   onStopping(): void;
@@ -22,18 +25,19 @@ export class InterruptSignal {
         process.exit(INTERRUPTED_TWICE);
       }
       listener.onStopping();
-      this.abort();
+      this.abort("user");
     };
     process.on("SIGINT", this.#onSignal);
     process.on("SIGTERM", this.#onSignal);
   }
 
+  /** Aborted with a `StopCause`. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  abort(): void {
-    this.#controller.abort();
+  abort(cause: StopCause): void {
+    this.#controller.abort(cause);
   }
 
   dispose(): void {

@@ -27,15 +27,21 @@ export async function parseToml(
   try {
     return { source: { ...source, text }, table: parse(text, { integersAsBigInt: true }) };
   } catch (error) {
-    // The message of the parser quotes the source, which may hold a secret.
+    const known = error instanceof TomlError;
     throw new ConfigError({
       code: "toml_syntax",
       ...place(source),
-      ...(error instanceof TomlError ? { line: error.line, column: error.column } : {}),
-      problem: "TOML syntax error or duplicate key",
+      ...(known && { line: error.line, column: error.column }),
+      problem: `no valid TOML${known ? `: ${phraseOf(error)}` : ""}`,
       advice: "fix it",
     });
   }
+}
+
+/** What the parser says before it quotes the source, which may hold a secret. */
+function phraseOf({ message }: Error): string {
+  const [first = ""] = message.split("\n", 1);
+  return first.replace(/^Invalid TOML document: /, "").replace(/\.$/, "");
 }
 
 /** Step 4: depth, entries, text length and value kinds (C-026). */

@@ -38,6 +38,7 @@ describe("cookie", () => {
     [["session"], "error: session is not complete; it goes on as session list or session show\n"],
     [["sesion", "--help"], 'error: unknown command "sesion"; did you mean session?\n'],
     [["help", "rnu"], 'error: unknown command "rnu"; did you mean run?\n'],
+    [["version"], 'error: unknown command "version"; did you mean --version?\n'],
     [["frobnicate"], 'error: unknown command "frobnicate"; `cookie --help` lists the commands\n'],
     [["run", "--modle", "x", "hi"], "error: unknown option --modle; did you mean --model?\n"],
     [

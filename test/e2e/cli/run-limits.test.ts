@@ -104,8 +104,11 @@ describe("a run that is stopped", () => {
     const { child, result } = await startSlowRun(project);
     child.stdout.destroy();
 
-    expect((await result).exitCode).toBe(4);
+    expect(await result).toMatchObject({
+      exitCode: 4,
+      stderr: expect.stringContaining("cancelled: the output cannot be written any more"),
+    });
     const log = await readOnlyLog(project);
-    expect(log.at(-1)?.payload).toMatchObject({ type: "run_cancelled" });
+    expect(log.at(-1)?.payload).toMatchObject({ type: "run_cancelled", reason: "output" });
   });
 });

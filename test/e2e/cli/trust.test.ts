@@ -1,4 +1,4 @@
-import { access, readFile, stat } from "node:fs/promises";
+import { access, readFile, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { runCookie, runScript } from "../../support/run-cookie.ts";
@@ -157,5 +157,15 @@ describe("a directory that brings configuration of its own", () => {
     expect(ignored).toMatchObject({ exitCode: 0, stdout: "hi\n" });
     expect(broken).toMatchObject({ exitCode: 5, stdout: "" });
     expect(broken.stderr).toContain(`${join(project.cwd, ".cookie-agent", "config.toml")}:1`);
+  });
+});
+
+test("what cannot be trusted is named with its folder and the reason", async () => {
+  const project = await useProject();
+  await project.write(".cookie-agent", "a file, not a folder\n");
+  expect(await runCookie(project, ["trust", "--yes"])).toMatchObject({
+    exitCode: 1,
+    stdout: "",
+    stderr: `error: the .cookie-agent of ${await realpath(project.cwd)} cannot be trusted: it changed while it was read or cannot be read\n`,
   });
 });

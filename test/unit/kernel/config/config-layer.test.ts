@@ -15,14 +15,39 @@ describe("syntax", () => {
   });
 
   test.for([
-    ["a duplicate key", "[server]\nport = 1\nport = 2\n", 3],
-    ["a duplicate table", "[server]\n[approval]\n[server]\n", 3],
-    ["a missing value", "\n\nserver =\n", 3],
-    ["nonsense", "what is this", 1],
-  ] as const)("[C-025] %s is reported with path and line", async ([, toml, line]) => {
+    ["a duplicate key", "[server]\nport = 1\nport = 2\n", 3, /redefine an already defined/],
+    ["a duplicate table", "[server]\n[approval]\n[server]\n", 3, /redefine an already defined/],
+    ["a missing value", "\n\nserver =\n", 3, /^no valid TOML: .+/],
+    ["nonsense", "what is this", 1, /illegal character in key$/],
+  ] as const)(
+    "[C-025] %s is reported with path, line and what it is",
+    async ([, toml, line, problem]) => {
+      const error = await tomlFailure(toml);
+      expect(error).toMatchObject({ code: "toml_syntax", line });
+      expect(error.problem).toMatch(problem);
+      expect(error.path.endsWith("config.toml")).toBe(true);
+    },
+  );
+
+  test.for([
+    'api_key = "hunter2',
+    "api_key = hunter2",
+    'api_key = "hunter2" x',
+    'api_key = "\\hunter2"',
+    'api_key = "x"\napi_key = "hunter2"',
+    'hunter2 "x"',
+    "hunter2",
+    "[hunter2\n",
+    '"""hunter2',
+    "a = 2026-13-01hunter2",
+    "a = 1_hunter2",
+    "a = [hunter2]",
+    "a = {hunter2",
+    "a = \u0001hunter2",
+  ])("[C-025] an error in %j quotes nothing of the file", async (toml) => {
     const error = await tomlFailure(toml);
-    expect(error).toMatchObject({ code: "toml_syntax", line });
-    expect(error.path.endsWith("config.toml")).toBe(true);
+    expect(error.code).toBe("toml_syntax");
+    expect(error.message).not.toContain("hunter2");
   });
 });
 
