@@ -10,7 +10,7 @@ describe("parallel calls of one turn", () => {
     const meet = (name: string) =>
       bashLine(
         `: > ${name}; until [ "$(ls here-* | wc -l)" = ${CALLS} ]; do sleep 0.02; done; echo met`,
-        { timeout: 30_000 },
+        { timeout: 600_000 },
       );
     const run = startOffline(
       project,

@@ -47,7 +47,7 @@ beforeAll(async () => {
     ["install", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", ...tarballs()],
     { cwd: app },
   );
-}, 180_000);
+}, 600_000);
 
 afterAll(() => rm(root, { recursive: true, force: true }));
 
