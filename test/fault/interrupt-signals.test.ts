@@ -19,7 +19,7 @@ describe("a run that is asked to stop", () => {
         stdout: "",
         stderr: "error: cancelled by the user\n",
       });
-      expect(processesOf(project)).toEqual([]);
+      await waitUntil(() => processesOf(project).length === 0, "nothing of the run is left");
 
       const log = (await onlyLog(project)) ?? "";
       const events = await readLog(log);

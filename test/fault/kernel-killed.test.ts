@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { isAlive } from "../support/is-alive.ts";
 import type { Answer, Wire } from "../support/model-server.ts";
 import { jsonLines } from "../support/run-cookie.ts";
 import { payloadsOf, readLog } from "../support/session-log.ts";
@@ -8,7 +9,7 @@ import type { TempProject } from "../support/temp-project.ts";
 import { faultProject, killHard, startRun, withModel } from "./support/fault-project.ts";
 import { completeBytes, eventsIn, openEnds, sessionOf, whenLines } from "./support/log-lines.ts";
 import { callIdsOf, pairingProblems } from "./support/paired-results.ts";
-import { isAlive, processesOf, waitUntil } from "./support/processes.ts";
+import { processesOf, waitUntil } from "./support/processes.ts";
 
 const SCRIPTED = ["-m", "custom.test/scripted"];
 

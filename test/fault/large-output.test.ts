@@ -65,7 +65,7 @@ describe("a flood of output", () => {
       error: { code: "resource_limit" },
       result: { retained_output: { incomplete: true, streams: [{ byte_length: CAP_BYTES }, {}] } },
     });
-    expect(processesOf(project)).toEqual([]);
+    await waitUntil(() => processesOf(project).length === 0, "nothing of the run is left");
   });
 });
 

@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { isAlive } from "../support/is-alive.ts";
 import { bashLine, faultProject, killHard, startOffline } from "./support/fault-project.ts";
-import { childrenOf, isAlive, processesOf, waitUntil } from "./support/processes.ts";
+import { childrenOf, processesOf, waitUntil } from "./support/processes.ts";
 
 describe("what is left when the kernel is killed", () => {
   test("plugin hosts, running commands and what left their group all end", async () => {

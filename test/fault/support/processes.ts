@@ -32,10 +32,6 @@ export function childrenOf(parent: number): number[] {
   return allProcesses().filter((pid) => stat(pid)?.parent === parent && !isZombie(pid));
 }
 
-export function isAlive(pid: number): boolean {
-  return stat(pid) !== undefined && !isZombie(pid);
-}
-
 /** Resident memory of a process in bytes; 0 once it is gone. */
 export function residentBytes(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(read(pid, "status") ?? "")?.[1];

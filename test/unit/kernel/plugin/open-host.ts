@@ -81,9 +81,9 @@ export function entryFor(name: string, more: Partial<PluginEntry> = {}): PluginE
     env: {},
     enabled: true,
     interceptionTimeoutMs: 2_000,
-    startupTimeoutMs: 10_000,
+    startupTimeoutMs: 60_000,
     shutdownGraceMs: 3_000,
-    toolTimeoutMs: 30_000,
+    toolTimeoutMs: 60_000,
     config: {},
     trust: "untrusted",
     grants: [],
@@ -104,7 +104,7 @@ export function callOf(
   let captured = 0;
   const { params, ...rest } = more;
   return {
-    timeoutMs: 20_000,
+    timeoutMs: 60_000,
     generation: null,
     rootSessionId: SESSION,
     onProgress: async (delta) => {
@@ -153,13 +153,4 @@ export function manifestOf(more: Partial<Manifest> = {}): Manifest {
 /** Resolves when `check` holds; the test's own timeout bounds it. */
 export async function eventually(check: () => boolean): Promise<void> {
   while (!check()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }

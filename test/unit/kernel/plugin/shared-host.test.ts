@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { Manifest } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import type { FirstPartyFacts } from "../../../../kernel/src/config/first-party.ts";
+import { isAlive } from "../../../support/is-alive.ts";
 import {
   callOf,
   eventually,
   FIXTURES,
-  isAlive,
   never,
   type OpenedHost,
   openHost,
@@ -123,17 +123,20 @@ describe("a shared host process", () => {
 
   test("[E-052] an idle member leaves, the process goes with its last member", async () => {
     const opened = await openHost({
-      firstParty: await shipped(["echo", "slow"], (manifest, name) => {
-        if (name === "echo") manifest["idle_ms"] = 100;
-        else manifest["idle_ms"] = 400;
+      firstParty: await shipped(["echo", "slow"], (manifest) => {
+        manifest["idle_ms"] = 100;
       }),
     });
     const { host } = opened;
+    const stop = new AbortController();
+    const busy = host.call("slow", callOf("wait_ms", { ms: 600_000 }), stop.signal);
+    await eventually(() => host.status()[1]?.in_flight === 1);
     await host.call("echo", echo("a"), never());
-    await host.call("slow", callOf("wait_ms", { ms: 1 }), never());
     const pid = pids(opened)[1] ?? 0;
     await eventually(() => pids(opened)[0] === null);
     expect(isAlive(pid)).toBe(true);
+    stop.abort();
+    await expect(busy).rejects.toMatchObject({ code: "cancelled" });
     await eventually(() => !isAlive(pid));
     expect(await host.call("echo", echo("back"), never())).toEqual({ content: "back" });
   });
@@ -141,7 +144,7 @@ describe("a shared host process", () => {
   test("[E-062] a shared host tolerates a plugin that ignores a cancellation as long as it answers pings", async () => {
     const opened = await openHost({
       firstParty: await shipped(["deaf", "echo"]),
-      limits: { cancelCleanupMs: 20, deafAfterMs: 50 },
+      limits: { cancelCleanupMs: 20, deafAfterMs: 50, pingTimeoutMs: 60_000 },
     });
     const { host } = opened;
     await host.call("echo", echo("a"), never());

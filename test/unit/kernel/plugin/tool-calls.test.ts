@@ -1,8 +1,15 @@
 import { CookieError } from "@cookie-agent/sdk/protocol";
-import { describe, expect, test } from "vitest";
-import { callOf, entryFor, eventually, isAlive, never, openHost } from "./open-host.ts";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { isAlive } from "../../../support/is-alive.ts";
+import { callOf, entryFor, eventually, never, openHost } from "./open-host.ts";
 
 const MIB = 1024 * 1024;
+/** For calls that are to end by the plugin's own answer, however long that takes. */
+const PATIENT = { cancelCleanupMs: 60_000 };
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 describe("progress", () => {
   test("[E-008] [E-094] everything streamed before the answer is stored before the call settles", async () => {
@@ -120,9 +127,9 @@ describe("progress", () => {
 
 describe("ending a call", () => {
   test("[T-042] [E-105] a cancelled call may report while it cleans up and is cancelled either way", async () => {
-    const { host } = await openHost({ entries: [entryFor("slow")] });
+    const { host } = await openHost({ entries: [entryFor("slow")], limits: PATIENT });
     const stop = new AbortController();
-    const call = callOf("wait_ms", { ms: 60_000 });
+    const call = callOf("wait_ms", { ms: 600_000 });
     const outcome = host.call("slow", call, stop.signal).catch((error: unknown) => error);
     await eventually(() => host.status()[0]?.in_flight === 1);
     stop.abort();
@@ -131,11 +138,15 @@ describe("ending a call", () => {
   });
 
   test("[T-042] a result that comes after the cancel is thrown away and counted", async () => {
-    const { host } = await openHost({ entries: [entryFor("deaf", { shutdownGraceMs: 100 })] });
+    const { host } = await openHost({
+      entries: [entryFor("deaf", { shutdownGraceMs: 100 })],
+      limits: PATIENT,
+    });
     const stop = new AbortController();
-    const outcome = host.call("deaf", callOf("ignore_cancel", { ms: 200 }), stop.signal);
+    const outcome = host.call("deaf", callOf("ignore_cancel", { ms: 600_000 }), stop.signal);
     await eventually(() => host.status()[0]?.in_flight === 1);
     stop.abort();
+    await host.call("deaf", callOf("let_go"), never());
     await expect(outcome).rejects.toMatchObject({
       code: "cancelled",
       data: { discarded: { results: 1, progress: 0 } },
@@ -160,17 +171,27 @@ describe("ending a call", () => {
   });
 
   test("a call over its time is asked to stop and fails with timeout", async () => {
-    const { host } = await openHost({ entries: [entryFor("slow")] });
-    const call = callOf("wait_ms", { ms: 60_000 }, { timeoutMs: 50 });
+    const { host } = await openHost({ entries: [entryFor("slow")], limits: PATIENT });
+    const call = callOf("wait_ms", { ms: 600_000 }, { timeoutMs: 50 });
     await expect(host.call("slow", call, never())).rejects.toMatchObject({ code: "timeout" });
     expect(call.text()).toBe("cleaning up\n");
   });
 
   test("[E-052] requests beyond max_in_flight wait in a queue and their time starts at dispatch", async () => {
-    const { host } = await openHost({ entries: [entryFor("slow")] });
-    const calls = Array.from({ length: 24 }, () =>
-      host.call("slow", callOf("wait_ms", { ms: 150 }, { timeoutMs: 400 }), never()),
+    const { host } = await openHost({ entries: [entryFor("slow")], limits: PATIENT });
+    const stop = new AbortController();
+    const first = Array.from({ length: 8 }, () =>
+      host.call("slow", callOf("wait_ms", { ms: 600_000 }), stop.signal),
     );
+    await eventually(() => host.status()[0]?.in_flight === 8);
+    // from here on the test says how the time of a call passes, and only while all of these wait
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const calls = Array.from({ length: 16 }, () =>
+      host.call("slow", callOf("wait_ms", { ms: 1 }, { timeoutMs: 1000 }), never()),
+    );
+    await vi.advanceTimersByTimeAsync(10_000);
+    stop.abort();
+    await Promise.allSettled(first);
     const most = (await Promise.all(calls)).map(
       ({ content }) => (JSON.parse(content ?? "") as { most: number }).most,
     );
@@ -188,7 +209,8 @@ describe("ending a call", () => {
     await eventually(() => host.status()[0]?.in_flight === 1);
     stop.abort();
     await expect(outcome).rejects.toMatchObject({ code: "cancelled" });
-    await eventually(() => !isAlive(Number(content)));
+    await eventually(() => host.status()[0]?.pid === null);
+    expect(isAlive(Number(content))).toBe(false);
     const again = await host.call("deaf", callOf("answer"), never());
     expect(again.content).not.toBe(content);
   });
@@ -196,16 +218,17 @@ describe("ending a call", () => {
   test("[E-062] an answer that comes before suspicion arises saves the process and is not delivered", async () => {
     const { host } = await openHost({
       entries: [entryFor("deaf", { shutdownGraceMs: 100 })],
-      limits: { cancelCleanupMs: 20, deafAfterMs: 10_000 },
+      limits: { cancelCleanupMs: 20, deafAfterMs: 60_000 },
     });
     const { content } = await host.call("deaf", callOf("answer"), never());
     const late = host.call(
       "deaf",
-      callOf("ignore_cancel", { ms: 300 }, { timeoutMs: 30 }),
+      callOf("ignore_cancel", { ms: 600_000 }, { timeoutMs: 30 }),
       never(),
     );
     await expect(late).rejects.toMatchObject({ code: "timeout" });
     expect(host.status()[0]?.in_flight).toBe(1);
+    await host.call("deaf", callOf("let_go"), never());
     await eventually(() => host.status()[0]?.in_flight === 0);
     expect((await host.call("deaf", callOf("answer"), never())).content).toBe(content);
   });
@@ -242,11 +265,13 @@ describe("standard input", () => {
     expect(await first).toBe(true);
     expect(await answer).toEqual({ content: "stop" });
 
-    const deafEar = callOf("wait_ms", { ms: 50 });
-    const waiting = host.call("slow", deafEar, never());
+    const deafEar = callOf("wait_ms", { ms: 600_000 });
+    const stop = new AbortController();
+    const waiting = host.call("slow", deafEar, stop.signal);
     await eventually(() => host.status()[1]?.in_flight === 1);
     expect(await host.stdin("slow", deafEar.params.invocation_id, bytes("x"), false)).toBe(false);
-    await waiting;
+    stop.abort();
+    await expect(waiting).rejects.toMatchObject({ code: "cancelled" });
   });
 });
 
