@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -65,14 +64,4 @@ export function useBash(options: Omit<DriverOptions, "workspace"> = {}): BashFix
       return { result, stdout: call.output("stdout"), stderr: call.output("stderr") };
     },
   };
-}
-
-/** True while a process exists and is no zombie, which an idle init may leave lying around. */
-export function isAlive(pid: number): boolean {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    return stat.slice(stat.lastIndexOf(")") + 2)[0] !== "Z";
-  } catch {
-    return false;
-  }
 }
