@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 
@@ -140,6 +141,8 @@ export class PluginDriver {
   readonly #pending = new Map<number, Pending>();
   readonly #calls = new Map<string, DrivenCall>();
   readonly #exited: Promise<void>;
+  /** Removed once the plugin is gone, however it ended. */
+  readonly #scratch = mkdtempSync(join(tmpdir(), "cookie-scratch-"));
   /** What the plugin declared in its handshake. */
   declared: Json = {};
   #nextId = 1;
@@ -153,6 +156,7 @@ export class PluginDriver {
     this.#child.stdin?.on("error", () => undefined);
     this.#exited = new Promise((resolve) => {
       this.#child.once("exit", () => {
+        rmSync(this.#scratch, { recursive: true, force: true, maxRetries: 10 });
         for (const { reject } of this.#pending.values()) {
           reject(new CookieError("plugin_crashed", "the plugin process ended"));
         }
@@ -185,7 +189,7 @@ export class PluginDriver {
         services: ["artifacts.read"],
       },
       config: options.config ?? {},
-      paths: { workspace: options.workspace, data: tmpdir(), scratch: tmpdir() },
+      paths: { workspace: options.workspace, data: driver.#scratch, scratch: driver.#scratch },
       limits: { frame_bytes: 4_194_304, progress_window_bytes: 1_048_576 },
     });
     driver.declared = (await answer) as Json;
