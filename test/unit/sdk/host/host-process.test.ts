@@ -62,7 +62,7 @@ test("[E-014] plugins attached together are served on channels of their own", as
   ]);
   expect((await chatty.request(PluginPing, {})) satisfies object).toEqual({});
   expect(host.badLines).toEqual([]);
-  expect(host.stderr()).toContain("printed while loading");
+  await expect.poll(host.stderr).toContain("printed while loading");
 });
 
 test("[E-014] an entry is loaded only when it has the digest that was given", async () => {
@@ -106,7 +106,7 @@ test("[E-014] a detached plugin is stopped and can be attached again", async () 
   expect(await host.echo(first, "x")).toBe("x");
   first.close();
   await host.control.request(ProcessDetach, { plugin: "chatty" });
-  expect(host.stderr()).toContain("stopped\n");
+  await expect.poll(host.stderr).toContain("stopped\n");
   await host.attach("chatty");
   expect(await host.echo(host.open("chatty"), "again")).toBe("again");
 });
