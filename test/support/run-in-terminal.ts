@@ -12,8 +12,11 @@ export interface TerminalOptions {
   readonly redirect?: string;
   /** Told all that was shown so far, whenever more is shown. */
   readonly onScreen?: (screen: string) => void;
-  /** Typed one after the other, each once its text was shown. */
-  readonly type?: readonly { readonly after: string; readonly text: string }[];
+  /** Typed one after the other, each once its text was shown; what is waited for can be more than a text. */
+  readonly type?: readonly {
+    readonly after: string | ((screen: string) => boolean);
+    readonly text: string;
+  }[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -49,7 +52,9 @@ export function runInTerminal(
     screen += text;
     options.onScreen?.(screen);
     const next = typing[0];
-    if (next === undefined || !screen.includes(next.after)) return;
+    if (next === undefined) return;
+    const { after } = next;
+    if (!(typeof after === "string" ? screen.includes(after) : after(screen))) return;
     typing.shift();
     child.stdin.write(next.text);
   });

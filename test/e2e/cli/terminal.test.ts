@@ -1,23 +1,42 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { providerToml, startModelServer } from "../../support/model-server.ts";
 import { runCookie } from "../../support/run-cookie.ts";
 import { CAN_OPEN_TERMINAL, runInTerminal } from "../../support/run-in-terminal.ts";
+import type { TempProject } from "../../support/temp-project.ts";
 import { useProject } from "../../support/use-project.ts";
 
 const SLOW_CALL = 'call bash {"command":"sleep 0.5"}\n---\nsay done';
+const HELD_CALL = 'call bash {"command":"until [ -e go ]; do sleep 0.02; done"}\n---\nsay done';
 
 function offline(script: string, ...args: string[]): string[] {
   return ["run", "-m", "offline/script", "--permission-mode=yolo", ...args, script];
 }
 
+/** Lets a held call go once the screen shows it. */
+function goOnceShown({ cwd }: TempProject): { onScreen(screen: string): void } {
+  return {
+    onScreen: (screen) => {
+      if (screen.includes("until [ -e go ]")) writeFileSync(join(cwd, "go"), "");
+    },
+  };
+}
+
 describe.runIf(CAN_OPEN_TERMINAL)("cookie run in a terminal", () => {
   test("[C-224] shows what is running and for how long, and erases it before the answer", async () => {
-    const { exitCode, screen } = await runInTerminal(await useProject(), offline(SLOW_CALL));
+    const project = await useProject();
+
+    const { exitCode, screen } = await runInTerminal(
+      project,
+      offline(HELD_CALL),
+      goOnceShown(project),
+    );
 
     expect(exitCode).toBe(0);
-    expect(screen).toMatch(/\d+ s · [^\r]*sleep 0\.5/);
+    expect(screen).toMatch(/\d+ s · [^\r]*until \[ -e go \]/);
     expect(screen).toMatch(/\r\u001B\[Kdone\r\n$/);
   });
 
@@ -45,7 +64,10 @@ describe.runIf(CAN_OPEN_TERMINAL)("cookie run in a terminal", () => {
   test("[C-224] progress goes to stderr alone: a redirected stdout holds the answer", async () => {
     const project = await useProject();
 
-    const { screen } = await runInTerminal(project, offline(SLOW_CALL), { redirect: ">out.txt" });
+    const { screen } = await runInTerminal(project, offline(HELD_CALL), {
+      redirect: ">out.txt",
+      ...goOnceShown(project),
+    });
 
     expect(await readFile(join(project.cwd, "out.txt"), "utf8")).toBe("done\n");
     expect(screen).toMatch(/\d+ s · /);
@@ -79,12 +101,21 @@ describe.runIf(CAN_OPEN_TERMINAL)("cookie run in a terminal", () => {
   });
 
   test("a second Ctrl-C leaves the line clean and ends with 130", async () => {
+    const project = await useProject();
+    const pid = join(project.cwd, "pid");
+    // its plugin's process is stopped and cannot end it, so that the run waits for it as long as it ever does
+    const command = "kill -STOP $PPID; echo $$ > pid; while :; do sleep 1; done";
+    onTestFinished(() => {
+      if (existsSync(pid))
+        spawnSync("kill", ["-KILL", "--", `-${readFileSync(pid, "utf8").trim()}`]);
+    });
+
     const { exitCode, screen } = await runInTerminal(
-      await useProject(),
-      offline(`call bash {"command":"trap '' TERM; echo; while :; do sleep 1; done"}`),
+      project,
+      offline(`call bash ${JSON.stringify({ command })}`),
       {
         type: [
-          { after: "while :", text: "\u0003" },
+          { after: (shown) => shown.includes("kill -STOP") && existsSync(pid), text: "\u0003" },
           { after: "Ctrl-C again ends at once", text: "\u0003" },
         ],
       },
