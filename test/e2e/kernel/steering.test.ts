@@ -34,6 +34,7 @@ describe("steering", () => {
     const { kernel, watch, runId, gate, steer } = await startHeld();
     expect(await steer("first")).toEqual({ accepted: true });
     await steer("second");
+    await watch.event("user_input_admitted", ({ input }) => input === "second");
     expect(watch.payloads("user_input_admitted").map(({ input }) => input)).toEqual([
       "first",
       "second",
