@@ -53,10 +53,13 @@ describe("cookie doctor", () => {
   test("[C-257] --network tells a provider that answers from one that does not", async () => {
     const project = await useProject();
     const server = await startModelServer();
+    onTestFinished(() => server.close());
     await project.writeState("config.toml", providerToml(server));
 
     const reachable = await diagnose(project, ["--network"]);
-    await server.close();
+    // a port that was just given back may be somebody else's by now
+    const nobody = { ...server, baseUrl: "http://127.0.0.1:1/v1" };
+    await project.writeState("config.toml", providerToml(nobody));
     const unreachable = await diagnose(project, ["--network"]);
 
     expect(reachable.find("network custom.test")).toMatchObject({ status: "ok" });
