@@ -75,6 +75,7 @@ export async function startModelServer(...answers: Answer[]): Promise<ModelServe
 
   const server = createServer((incoming, response) => {
     void readRequest(incoming).then(async (request) => {
+      if (request === undefined) return;
       requests.push(request);
       let answer = queue.shift() ?? fallback;
       while (typeof answer === "function") answer = answer(request);
@@ -139,9 +140,15 @@ seed = false
 `;
 }
 
-async function readRequest(incoming: IncomingMessage): Promise<RecordedRequest> {
+/** Undefined when the client was cancelled or killed before it had sent everything. */
+async function readRequest(incoming: IncomingMessage): Promise<RecordedRequest | undefined> {
   const chunks: Buffer[] = [];
-  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  try {
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  } catch (error) {
+    if (incoming.complete) throw error;
+    return undefined;
+  }
   const path = incoming.url ?? "";
   return {
     wire: path.endsWith("/messages")
