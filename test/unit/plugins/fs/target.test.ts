@@ -9,8 +9,8 @@ import {
   utimes,
   writeFile,
 } from "node:fs/promises";
-import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { dirname, join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
 import { MAX_WEIGHT, WeightBudget } from "../../../../plugins/fs/src/weight-budget.ts";
 import { useFs } from "./fs-fixture.ts";
 
@@ -189,6 +189,13 @@ describe("serialization keys", () => {
 });
 
 describe("weight", () => {
+  const filePath = `${"d/".repeat(60)}x.txt`;
+
+  beforeAll(async () => {
+    await mkdir(join(fs.workspace, dirname(filePath)), { recursive: true });
+    await fs.put(filePath, "x\n");
+  });
+
   test("[T-017] what a budget reserved is given back once", () => {
     const budget = new WeightBudget();
     const release = budget.reserve("/a/b/c");
@@ -199,10 +206,7 @@ describe("weight", () => {
   });
 
   test("[T-017] live preparations are bounded, and use and discard make room again", async () => {
-    const deep = "d/".repeat(60);
-    await mkdir(join(fs.workspace, deep), { recursive: true });
-    await fs.put(`${deep}x.txt`, "x\n");
-    const prepare = () => fs.plugin.prepare("read", { filePath: `${deep}x.txt` });
+    const prepare = () => fs.plugin.prepare("read", { filePath });
     const tokens: Awaited<ReturnType<typeof prepare>>[] = [];
     let error: unknown;
     while (error === undefined && tokens.length < MAX_WEIGHT / 60) {
@@ -222,14 +226,13 @@ describe("weight", () => {
     fs.plugin.discard([discarded.prepared ?? ""]);
     rest.push(await prepare());
     await expect(
-      fs.plugin.prepare("edit", { filePath: `${deep}x.txt`, oldString: "none", newString: "" }),
+      fs.plugin.prepare("edit", { filePath, oldString: "none", newString: "" }),
     ).rejects.toMatchObject({ code: "resource_limit" });
     fs.plugin.discard([...tokens, ...rest].map(({ prepared }) => prepared ?? ""));
     await prepare();
   });
 
   test("[T-017] a preparation that fails reserves nothing", async () => {
-    const filePath = `${"d/".repeat(60)}x.txt`;
     for (let round = 0; round < MAX_WEIGHT / 60; round += 1) {
       const edit = { filePath, oldString: "none", newString: "" };
       await fs.plugin.prepare("edit", edit).catch(() => undefined);
