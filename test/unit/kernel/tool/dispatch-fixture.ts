@@ -15,7 +15,7 @@ import {
   type ToolCallResult,
   type ToolDeclaration,
 } from "@cookie-agent/sdk/protocol";
-import { afterAll } from "vitest";
+import { beforeAll } from "vitest";
 import { createLocalArtifactStore } from "../../../../kernel/src/artifact/local-artifact-store.ts";
 import type { EventDraft } from "../../../../kernel/src/event/event-draft.ts";
 import { ApprovalGate } from "../../../../kernel/src/permission/approval-gate.ts";
@@ -217,9 +217,13 @@ export interface Room {
   ): Promise<ToolCallOutcome[]>;
 }
 
-const storeDir = await mkdtemp(join(tmpdir(), "cookie-dispatch-"));
-await mkdir(join(storeDir, SESSION));
-afterAll(() => rm(storeDir, { recursive: true, force: true }));
+let storeDir = "";
+// in a hook: a file of which no test is wanted runs none
+beforeAll(async () => {
+  storeDir = await mkdtemp(join(tmpdir(), "cookie-dispatch-"));
+  await mkdir(join(storeDir, SESSION));
+  return () => rm(storeDir, { recursive: true, force: true });
+});
 
 /** The tool room over scripted plugins, with a real artifact store, policy and approval gate. */
 export function openRoom(

@@ -2,7 +2,6 @@ import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PermissionRule } from "@cookie-agent/sdk/protocol";
-import { afterAll } from "vitest";
 import type { ArtifactStore } from "../../../../kernel/src/artifact/artifact-store.ts";
 import { createLocalArtifactStore } from "../../../../kernel/src/artifact/local-artifact-store.ts";
 import { readArtifactPage } from "../../../../kernel/src/artifact/read-artifact.ts";
@@ -30,6 +29,7 @@ export interface ShippedRoom {
   readonly artifacts: ArtifactStore;
   readonly log: MemoryLog;
   readonly table: SlotTable;
+  close(): Promise<void>;
   /** Runs one turn under these rules, decisions that rules leave open are made by `gate`. */
   dispatch(
     calls: readonly (readonly [tool: string, input: unknown])[],
@@ -66,10 +66,6 @@ export async function openShippedRoom(): Promise<ShippedRoom> {
       log: () => undefined,
     },
   });
-  afterAll(async () => {
-    await plugins.close();
-    await rm(root, { recursive: true, force: true });
-  });
   const table = buildSlotTable({ plugins: plugins.plugins(), tools: NO_SELECTION });
   const trace: string[] = [];
   const log = new MemoryLog(trace);
@@ -89,6 +85,10 @@ export async function openShippedRoom(): Promise<ShippedRoom> {
     artifacts,
     log,
     table,
+    async close() {
+      await plugins.close();
+      await rm(root, { recursive: true, force: true });
+    },
     dispatch(calls, options = {}) {
       const policy = {
         documentRules: options.rules ?? allowAll(),

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PermissionRule } from "@cookie-agent/sdk/protocol";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { loadFirstParty } from "../../../../kernel/src/plugin/load-manifest.ts";
 import { buildSlotTable } from "../../../../kernel/src/tool/tool-slots.ts";
 import { entryFor, manifestOf, openHost, tempDirectory } from "../plugin/open-host.ts";
@@ -12,9 +12,13 @@ import {
   pluginFacts,
   stringSchema,
 } from "./dispatch-fixture.ts";
-import { openShippedRoom } from "./shipped-fixture.ts";
+import { openShippedRoom, type ShippedRoom } from "./shipped-fixture.ts";
 
-const room = await openShippedRoom();
+let room: ShippedRoom;
+beforeAll(async () => {
+  room = await openShippedRoom();
+  return () => room.close();
+});
 const inside = (name: string) => join(room.workspace, name);
 const codes = (outcomes: Awaited<ReturnType<typeof room.dispatch>>) =>
   outcomes.map(({ outcome, error }) => error?.code ?? outcome);
