@@ -10,6 +10,8 @@ import { StderrLog } from "./stderr-log.ts";
 
 /** A background child that holds a pipe may keep it open this long after its leader has gone. */
 const DRAIN_MS = 300;
+/** On a busy machine a process is reaped well after its pipes have closed; ended sooner it could not tell its status. */
+const LEAVE_MS = 2_000;
 
 export interface PluginProcessOptions {
   /** Plugin name, or the group of a shared host; tags log lines. */
@@ -93,7 +95,7 @@ export class PluginProcess {
   /** The peer closed its output: it has a moment to leave by itself, so that its own exit status is told. */
   expectExit(): void {
     if (this.#ended) return;
-    const timer = setTimeout(() => this.kill("closed its stdout"), DRAIN_MS);
+    const timer = setTimeout(() => this.kill("closed its stdout"), LEAVE_MS);
     void this.exit.then(() => clearTimeout(timer));
   }
 
