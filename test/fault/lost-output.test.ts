@@ -51,6 +51,7 @@ describe.skipIf(process.platform === "win32")("an output file that is a pipe", (
     const project = await faultProject();
     spawnSync("mkfifo", ["pipe"], { cwd: project.cwd });
     const run = startCookie(project, [...RUN, "--output-file", "pipe"]);
+    // nothing shows that it waits for a reader; a signal that comes before that ends it just the same
     await new Promise((resolve) => setTimeout(resolve, 1500));
     run.child.kill("SIGINT");
     expect(await run.result).toMatchObject({ signal: "SIGINT", stdout: "" });

@@ -187,7 +187,7 @@ describe("what a dead process left open", () => {
 describe("shutdown", () => {
   test("[S-094] [D-100] an active run ends with a record, and its processes are gone", async () => {
     const first = await openTestKernel({
-      answers: [{ calls: [bash("echo $$ > pid; echo on; sleep 61")] }],
+      answers: [{ calls: [bash("echo $$ > pid; echo on; sleep 600")] }],
     });
     const session_id = await first.createSession();
     const watch = first.watch(session_id);
@@ -205,7 +205,7 @@ describe("shutdown", () => {
     const ends = events.events.filter(({ payload }) => payload.type === "tool_call_terminated");
     expect(ends.map(({ payload }) => payload["outcome"])).toEqual(["cancelled"]);
     const pid = Number(await readFile(join(first.project.cwd, "pid"), "utf8"));
-    expect(isAlive(pid)).toBe(false);
+    await expect.poll(() => isAlive(pid)).toBe(false);
   });
 
   test("[S-094] an approval that waits is cancelled with its run", async () => {
