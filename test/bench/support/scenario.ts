@@ -64,7 +64,7 @@ export function planTurn({ tools, steps }: RequestedTurn, workspace: string): Pl
 const MARK = /bench-scenario:([a-z]+):(\d+)/;
 const READ_TOOL = /^read$/i;
 const SHELL_TOOL = /^(?:bash|exec_command)$/i;
-const PATH_NAMES = ["file_path", "path"];
+const PATH_NAMES = ["filePath", "file_path", "path"];
 const COMMAND_NAMES = ["command", "cmd"];
 
 function answer(deltas: readonly string[], main = true): PlannedTurn {
