@@ -3,13 +3,12 @@ import {
   EventEnvelope,
   type EventPayload,
   type EventType,
-  RunId,
   type SessionId,
   type StoredEvent,
-  Timestamp,
 } from "@cookie-agent/sdk/protocol";
 import * as z from "zod";
 import { safeText } from "../support/safe-text.ts";
+import { type Acceptor, acceptorOf } from "./accept-plain.ts";
 import { repairPayload } from "./repair-payload.ts";
 
 /** What one line of a log holds (S 2.5). */
@@ -17,6 +16,8 @@ export type ParsedRecord =
   | { kind: "event"; event: StoredEvent; degraded: readonly string[] }
   /** `seq` where the line says it credibly; `fragment` when it is not whole JSON. */
   | { kind: "unreadable"; seq: number | undefined; reason: string; fragment: boolean };
+
+type PlainEvent = EventEnvelope & StoredEvent;
 
 /** Judges one line without its newline; never throws. */
 export function parseRecord(text: string, sessionId: SessionId): ParsedRecord {
@@ -29,7 +30,7 @@ export function parseRecord(text: string, sessionId: SessionId): ParsedRecord {
 }
 
 function parseEnvelope(json: unknown, sessionId: SessionId): ParsedRecord {
-  if (isPlainEnvelope(json, sessionId)) return parsePayload(json);
+  if (isPlainEnvelope(json) && json.session_id === sessionId) return parsePayload(json);
   const envelope = EventEnvelope.safeParse(json);
   if (!envelope.success) {
     return unreadable(seqOf(json), `unreadable envelope: ${describeIssues(envelope.error)}`);
@@ -40,33 +41,12 @@ function parseEnvelope(json: unknown, sessionId: SessionId): ParsedRecord {
   return parsePayload(envelope.data);
 }
 
-const PLAIN_MEMBERS = "session_id run_id seq timestamp payload";
-
-/** True only for what the schema of envelopes takes too; it costs a fraction, and a log has thousands of lines. */
-function isPlainEnvelope(json: unknown, sessionId: SessionId): json is EventEnvelope {
-  if (typeof json !== "object" || json === null) return false;
-  if (Object.keys(json).join(" ") !== PLAIN_MEMBERS) return false;
-  const { session_id, run_id, seq, timestamp, payload } = json as Record<string, unknown>;
-  return (
-    session_id === sessionId &&
-    (run_id === null || RunId.safeParse(run_id).success) &&
-    typeof seq === "number" &&
-    Number.isSafeInteger(seq) &&
-    seq > 0 &&
-    Timestamp.safeParse(timestamp).success &&
-    typeof payload === "object" &&
-    payload !== null &&
-    "type" in payload &&
-    typeof payload.type === "string"
-  );
-}
-
 function parsePayload(envelope: EventEnvelope): ParsedRecord {
   const { seq, payload } = envelope;
-  if (!isEventType(payload.type)) {
-    return unreadable(seq, `unknown event type ${payload.type}`);
-  }
-  const schema: z.ZodType<EventPayload> = EVENT_PAYLOADS[payload.type];
+  const kind = kindOf(payload.type);
+  if (kind === undefined) return unreadable(seq, `unknown event type ${payload.type}`);
+  if (isPlainEvent(envelope, kind)) return { kind: "event", event: envelope, degraded: [] };
+  const { schema } = kind;
   const parsed = schema.safeParse(payload);
   if (parsed.success) {
     return { kind: "event", event: { ...envelope, payload: parsed.data }, degraded: [] };
@@ -80,6 +60,29 @@ function parsePayload(envelope: EventEnvelope): ParsedRecord {
     event: { ...envelope, payload: repaired.payload },
     degraded: repaired.degraded,
   };
+}
+
+const isPlainEnvelope = acceptorOf(EventEnvelope);
+
+function isPlainEvent(envelope: EventEnvelope, kind: EventKind): envelope is PlainEvent {
+  return kind.isPlain(envelope.payload);
+}
+
+interface EventKind {
+  readonly schema: z.ZodType<EventPayload>;
+  readonly isPlain: Acceptor<EventPayload>;
+}
+
+/** The types that were met so far. */
+const kinds = new Map<string, EventKind>();
+
+function kindOf(type: string): EventKind | undefined {
+  const known = kinds.get(type);
+  if (known !== undefined || !isEventType(type)) return known;
+  const schema: z.ZodType<EventPayload> = EVENT_PAYLOADS[type];
+  const kind = { schema, isPlain: acceptorOf(schema) };
+  kinds.set(type, kind);
+  return kind;
 }
 
 /** Names the places that were refused, never the values that stood there. */

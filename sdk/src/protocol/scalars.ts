@@ -14,6 +14,8 @@ const CONTROL = /\p{Cc}/u;
 export function boundedText(min: number, max: number) {
   return z.string().refine(
     (text) => {
+      // A code unit takes one to three bytes, so most texts need no count.
+      if (text.length >= min && text.length * 3 <= max) return true;
       const length = utf8Length(text);
       return length >= min && length <= max;
     },
