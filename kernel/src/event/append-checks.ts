@@ -62,8 +62,7 @@ export class AppendChecks {
     // A run whose start could not be read counts as ended, so that what it left behind can be settled (S-059).
     const starts = event.payload.type === "run_started";
     if (runId !== null && !starts && this.#session.run?.runId !== runId) this.#endedRuns.add(runId);
-    this.#advance({ payload: event.payload, runId: event.run_id });
-    this.#journal.keep();
+    this.#journal.hold(() => this.#advance({ payload: event.payload, runId }));
   }
 
   keep(): void {

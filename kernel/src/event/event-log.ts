@@ -204,23 +204,29 @@ export class EventLog {
   }
 
   async #load(file: LogFile, options: OpenEventLogOptions): Promise<void> {
-    for await (const item of readLog(file.read(), this.sessionId)) {
-      if (item.kind === "skipped") {
-        this.#skipped.add(item.skipped);
-      } else if (item.kind === "event") {
-        this.#checks.fold(item.event);
-        this.#stamper.fold(item.event);
-        this.#index.note(item.event.seq, item.startByte);
-        options.observer.apply(item.event);
-      } else {
-        this.#tipSeq = item.nextSeq - 1;
-        if (options.lease !== undefined && item.completeByte < file.byteLength) {
-          await file.truncate(item.completeByte);
-          await file.sync();
+    for await (const batch of readLog(file.read(), this.sessionId)) {
+      for (const item of batch) {
+        if (item.kind === "event") {
+          this.#fold(item.event, item.startByte);
+        } else if (item.kind === "skipped") {
+          this.#skipped.add(item.skipped);
+        } else {
+          this.#tipSeq = item.nextSeq - 1;
+          if (options.lease !== undefined && item.completeByte < file.byteLength) {
+            await file.truncate(item.completeByte);
+            await file.sync();
+          }
         }
       }
     }
     this.#adopt(file, options.location, options.lease);
+  }
+
+  #fold(event: StoredEvent, startByte: number): void {
+    this.#checks.fold(event);
+    this.#stamper.fold(event);
+    this.#index.note(event.seq, startByte);
+    this.#options.observer.apply(event);
   }
 
   #adopt(file: LogFile, location: SessionLocation, lease: TreeLease | undefined): void {
@@ -351,9 +357,11 @@ export class EventLog {
     const place = this.#index.placeBefore(cursor);
     if (place === undefined) return;
     const from = { startByte: place.startByte, lastSeq: place.seq - 1 };
-    for await (const item of readLog(this.#writer.read(place.startByte), this.sessionId, from)) {
-      if (item.kind !== "event" || item.event.seq > this.#tipSeq) continue;
-      yield { event: item.event, byteLength: item.endByte - item.startByte };
+    for await (const batch of readLog(this.#writer.read(place.startByte), this.sessionId, from)) {
+      for (const item of batch) {
+        if (item.kind !== "event" || item.event.seq > this.#tipSeq) continue;
+        yield { event: item.event, byteLength: item.endByte - item.startByte };
+      }
     }
   }
 

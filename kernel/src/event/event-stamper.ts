@@ -7,6 +7,7 @@ export class EventStamper {
   readonly #sessionId: SessionId;
   readonly #now: () => Date;
   #lastTimeMs = 0;
+  #lastTimestamp = "";
 
   constructor(sessionId: SessionId, now: () => Date = () => new Date()) {
     this.#sessionId = sessionId;
@@ -15,6 +16,9 @@ export class EventStamper {
 
   /** Takes note of an event that the log has already. */
   fold({ timestamp }: StoredEvent): void {
+    // Events of one block share their time.
+    if (timestamp === this.#lastTimestamp) return;
+    this.#lastTimestamp = timestamp;
     const timeMs = Date.parse(timestamp);
     if (timeMs > this.#lastTimeMs) this.#lastTimeMs = timeMs;
   }

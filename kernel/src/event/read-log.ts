@@ -38,25 +38,31 @@ const NUL = 0x00;
 const MAX_CLAIMED_LEAD = 1_000_000;
 
 /**
- * Reads as much of a log as can be read (S 2.5). Damage costs the damaged records only and is reported;
- * it rejects with `storage_failed` when the log has no readable beginning or its order is broken.
+ * Reads as much of a log as can be read (S 2.5), in batches that are read on while they are iterated: each is to be
+ * drained before the next is asked for. Damage costs the damaged records only and is reported; it rejects with
+ * `storage_failed` when the log has no readable beginning or its order is broken.
  */
 export async function* readLog(
   chunks: AsyncIterable<Uint8Array>,
   sessionId: SessionId,
   from: ReadFrom = WHOLE_LOG,
-): AsyncGenerator<LogItem, void, void> {
+): AsyncGenerator<Iterable<LogItem>, void, void> {
   const splitter = new RecordSplitter(from.startByte);
   const reader = new LogReader(sessionId, from);
-  for await (const chunk of chunks) {
-    for (const line of splitter.push(chunk)) yield* reader.read(line);
-  }
-  yield* reader.finish(splitter.startByte);
+  for await (const chunk of chunks) yield reader.read(splitter.push(chunk));
+  yield reader.finish(splitter.startByte);
+}
+
+/** The bytes of a record, without the NULs around it. */
+interface RecordBytes {
+  readonly source: Buffer;
+  readonly from: number;
+  readonly to: number;
 }
 
 /** A broken line that is reported only once it is known not to be a piece of what follows. */
 interface Fragment {
-  readonly bytes: Uint8Array;
+  readonly bytes: RecordBytes;
   readonly startByte: number;
   readonly skipped: SkippedEvent;
   blankFollows: boolean;
@@ -68,11 +74,13 @@ class LogReader {
   readonly #sessionId: SessionId;
   #lineNumber = 0;
   #lastSeq: number;
-  #lastLine: Uint8Array | undefined;
+  #lastLine: RecordBytes | undefined;
   #highestSkipped = 0;
   #expectedSeq: number;
   #begun: boolean;
   #fragment: Fragment | undefined;
+  /** What the last line has brought to light. */
+  #found: LogItem[] = [];
 
   constructor(sessionId: SessionId, from: ReadFrom) {
     this.#sessionId = sessionId;
@@ -81,32 +89,47 @@ class LogReader {
     this.#expectedSeq = from.lastSeq + 1;
   }
 
-  *read(line: RecordLine): Generator<LogItem> {
+  *read(lines: Iterable<RecordLine>): Generator<LogItem> {
+    for (const line of lines) {
+      this.#readLine(line);
+      yield* this.#takeFound();
+    }
+  }
+
+  #takeFound(): readonly LogItem[] {
+    const found = this.#found;
+    this.#found = [];
+    return found;
+  }
+
+  #readLine(line: RecordLine): void {
     this.#lineNumber += 1;
-    if (line.bytes === null) {
-      yield* this.#flushFragment();
-      yield* this.#skip(undefined, `the line at byte ${line.startByte} is too long`);
+    const { source, from, to, startByte } = line;
+    if (source === null) {
+      this.#flushFragment();
+      this.#skip(undefined, `the line at byte ${startByte} is too long`);
       return;
     }
-    const bytes = trimNuls(line.bytes);
-    const nulCount = line.bytes.byteLength - bytes.byteLength;
+    const bytes = trimNuls(source, from, to);
+    const nulCount = to - from - lengthOf(bytes);
     if (nulCount > 0) {
-      yield* this.#flushFragment();
-      yield* this.#skip(undefined, `${nulCount} NUL bytes in the line at byte ${line.startByte}`);
+      this.#flushFragment();
+      this.#skip(undefined, `${nulCount} NUL bytes in the line at byte ${startByte}`);
     }
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+    const text = source.toString("utf8", bytes.from, bytes.to);
     if (text.trim() === "") {
       if (this.#fragment !== undefined) this.#fragment.blankFollows = true;
       return;
     }
-    yield* this.#readRecord(line, bytes, text);
+    this.#readRecord(line, bytes, text);
   }
 
   *finish(completeByte: number): Generator<LogItem> {
     // A broken line and a blank one at the very end are what a torn write followed by a newline leaves (B110).
     const torn = this.#fragment?.blankFollows ? this.#fragment.startByte : undefined;
-    if (torn === undefined) yield* this.#flushFragment();
+    if (torn === undefined) this.#flushFragment();
     if (!this.#begun) throw this.#corrupt(NO_BEGINNING, 1);
+    yield* this.#takeFound();
     yield {
       kind: "end",
       completeByte: torn ?? completeByte,
@@ -114,12 +137,12 @@ class LogReader {
     };
   }
 
-  *#readRecord(line: RecordLine, bytes: Uint8Array, text: string): Generator<LogItem> {
+  #readRecord(line: RecordLine, bytes: RecordBytes, text: string): void {
     const record = parseRecord(text, this.#sessionId);
     if (record.kind === "unreadable") {
-      yield* this.#flushFragment();
+      this.#flushFragment();
       if (!record.fragment) {
-        yield* this.#skip(record.seq, record.reason);
+        this.#skip(record.seq, record.reason);
         return;
       }
       const reason = `${record.reason} (line at byte ${line.startByte})`;
@@ -128,9 +151,10 @@ class LogReader {
       return;
     }
     const { event, degraded } = record;
-    if (this.#fragment !== undefined && isCopyOf(this.#fragment, bytes, event.seq))
-      this.#fragment = undefined;
-    yield* this.#flushFragment();
+    if (this.#fragment !== undefined) {
+      if (isCopyOf(this.#fragment, bytes, event.seq)) this.#fragment = undefined;
+      this.#flushFragment();
+    }
     if (
       event.seq === this.#lastSeq &&
       this.#lastLine !== undefined &&
@@ -141,11 +165,13 @@ class LogReader {
       throw this.#corrupt(`event ${event.seq} follows event ${this.#lastSeq}`);
     }
     this.#checkBeginning(event);
-    if (event.seq > this.#expectedSeq) yield this.#missing(this.#expectedSeq, event.seq - 1);
+    if (event.seq > this.#expectedSeq) this.#missing(this.#expectedSeq, event.seq - 1);
     this.#lastSeq = event.seq;
     this.#expectedSeq = event.seq + 1;
     this.#lastLine = bytes;
-    yield { kind: "event", event, startByte: line.startByte, endByte: line.endByte, degraded };
+    const { startByte } = line;
+    const endByte = startByte + line.to - line.from + 1;
+    this.#found.push({ kind: "event", event, startByte, endByte, degraded });
   }
 
   #checkBeginning(event: StoredEvent): void {
@@ -156,7 +182,7 @@ class LogReader {
     this.#begun = true;
   }
 
-  *#flushFragment(): Generator<LogItem> {
+  #flushFragment(): void {
     const fragment = this.#fragment;
     if (fragment === undefined) return;
     this.#fragment = undefined;
@@ -164,29 +190,29 @@ class LogReader {
     if (seq !== undefined) this.#highestSkipped = Math.max(this.#highestSkipped, seq);
     // A torn number may name any event: it counts as present only where one is due.
     if (seq === this.#expectedSeq) this.#expectedSeq += 1;
-    yield { kind: "skipped", skipped: fragment.skipped };
+    this.#found.push({ kind: "skipped", skipped: fragment.skipped });
   }
 
-  *#skip(statedSeq: number | undefined, reason: string): Generator<LogItem> {
+  #skip(statedSeq: number | undefined, reason: string): void {
     const seq = this.#credible(statedSeq);
     if (seq !== undefined) {
-      if (seq > this.#expectedSeq) yield this.#missing(this.#expectedSeq, seq - 1);
+      if (seq > this.#expectedSeq) this.#missing(this.#expectedSeq, seq - 1);
       this.#expectedSeq = Math.max(this.#expectedSeq, seq + 1);
       this.#highestSkipped = Math.max(this.#highestSkipped, seq);
     }
-    yield { kind: "skipped", skipped: { ...this.#place(seq), reason } };
+    this.#found.push({ kind: "skipped", skipped: { ...this.#place(seq), reason } });
   }
 
   #place(seq: number | undefined): { seq: number } | { line: number } {
     return seq === undefined ? { line: this.#lineNumber } : { seq };
   }
 
-  #missing(firstSeq: number, lastSeq: number): LogItem {
+  #missing(firstSeq: number, lastSeq: number): void {
     const reason =
       firstSeq === lastSeq
         ? `event ${firstSeq} is missing`
         : `events ${firstSeq} to ${lastSeq} are missing`;
-    return { kind: "skipped", skipped: { seq: firstSeq, reason } };
+    this.#found.push({ kind: "skipped", skipped: { seq: firstSeq, reason } });
   }
 
   #credible(seq: number | undefined): number | undefined {
@@ -202,26 +228,33 @@ class LogReader {
   }
 }
 
-function trimNuls(bytes: Uint8Array): Uint8Array {
-  let start = 0;
-  let end = bytes.byteLength;
-  while (start < end && bytes[start] === NUL) start += 1;
-  while (end > start && bytes[end - 1] === NUL) end -= 1;
-  return bytes.subarray(start, end);
+function trimNuls(source: Buffer, start: number, end: number): RecordBytes {
+  let from = start;
+  let to = end;
+  while (from < to && source[from] === NUL) from += 1;
+  while (to > from && source[to - 1] === NUL) to -= 1;
+  return { source, from, to };
+}
+
+function lengthOf({ from, to }: RecordBytes): number {
+  return to - from;
 }
 
 /** True when the fragment is the cut-off beginning of this record, whose loss costs nothing (B101). */
-function isCopyOf(fragment: Fragment, record: Uint8Array, seq: number): boolean {
-  return (
-    fragment.skipped.seq === seq ||
-    (record.byteLength >= fragment.bytes.byteLength &&
-      Buffer.compare(record.subarray(0, fragment.bytes.byteLength), fragment.bytes) === 0)
-  );
+function isCopyOf({ bytes, skipped }: Fragment, record: RecordBytes, seq: number): boolean {
+  if (skipped.seq === seq) return true;
+  const byteLength = lengthOf(bytes);
+  if (lengthOf(record) < byteLength) return false;
+  return isSame(bytes, { ...record, to: record.from + byteLength });
 }
 
 /** True when one line is the other, or the other behind a piece of itself (B101). */
-function endsAlike(earlier: Uint8Array, later: Uint8Array): boolean {
-  const [long, short] =
-    earlier.byteLength >= later.byteLength ? [earlier, later] : [later, earlier];
-  return Buffer.compare(long.subarray(long.byteLength - short.byteLength), short) === 0;
+function endsAlike(earlier: RecordBytes, later: RecordBytes): boolean {
+  const byteLength = Math.min(lengthOf(earlier), lengthOf(later));
+  const endOf = (record: RecordBytes) => ({ ...record, from: record.to - byteLength });
+  return isSame(endOf(earlier), endOf(later));
+}
+
+function isSame(one: RecordBytes, other: RecordBytes): boolean {
+  return one.source.compare(other.source, other.from, other.to, one.from, one.to) === 0;
 }

@@ -3,17 +3,19 @@ export const MAX_RECORD_BYTES = 32 * 1024 * 1024;
 
 const LF = 0x0a;
 
-/** One line of a log as bytes, newline excluded. */
+/** One line of a log, newline excluded. */
 export interface RecordLine {
-  /** Null: longer than `MAX_RECORD_BYTES`, not kept. */
-  readonly bytes: Uint8Array | null;
+  /** What it is a piece of: a view of its own would cost as much as its text. Null: too long, not kept. */
+  readonly source: Buffer | null;
+  readonly from: number;
+  readonly to: number;
+  /** Where it lies in the log. */
   readonly startByte: number;
-  /** After the newline. */
-  readonly endByte: number;
 }
 
 /** Cuts a stream of chunks at newlines; what follows the last newline stays behind as the torn tail. */
 export class RecordSplitter {
+  /** The beginning of a line that a later chunk ends. */
   #parts: Uint8Array[] = [];
   #partBytes = 0;
   #startByte: number;
@@ -28,33 +30,38 @@ export class RecordSplitter {
   }
 
   *push(chunk: Uint8Array): Generator<RecordLine> {
+    const source = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     let from = 0;
-    let newline = chunk.indexOf(LF);
+    let newline = source.indexOf(LF);
     while (newline >= 0) {
-      this.#keep(chunk.subarray(from, newline));
-      yield this.#finish();
+      yield this.#partBytes === 0 ? this.#pass(source, from, newline) : this.#join(source, newline);
       from = newline + 1;
-      newline = chunk.indexOf(LF, from);
+      newline = source.indexOf(LF, from);
     }
-    this.#keep(chunk.subarray(from));
+    if (from < source.byteLength) this.#keep(source.subarray(from));
+  }
+
+  #pass(source: Buffer, from: number, to: number): RecordLine {
+    const startByte = this.#startByte;
+    const byteLength = to - from;
+    this.#startByte += byteLength + 1;
+    return { source: byteLength > MAX_RECORD_BYTES ? null : source, from, to, startByte };
+  }
+
+  #join(source: Buffer, to: number): RecordLine {
+    this.#keep(source.subarray(0, to));
+    const byteLength = this.#partBytes;
+    const whole = byteLength > MAX_RECORD_BYTES ? EMPTY : Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.#partBytes = 0;
+    return this.#pass(whole, 0, byteLength);
   }
 
   #keep(part: Uint8Array): void {
-    if (part.byteLength === 0) return;
     this.#partBytes += part.byteLength;
     if (this.#partBytes > MAX_RECORD_BYTES) this.#parts = [];
     else this.#parts.push(part);
   }
-
-  #finish(): RecordLine {
-    const [only] = this.#parts;
-    const whole = this.#parts.length === 1 && only ? only : Buffer.concat(this.#parts);
-    const startByte = this.#startByte;
-    const endByte = startByte + this.#partBytes + 1;
-    const bytes = this.#partBytes > MAX_RECORD_BYTES ? null : whole;
-    this.#parts = [];
-    this.#partBytes = 0;
-    this.#startByte = endByte;
-    return { bytes, startByte, endByte };
-  }
 }
+
+const EMPTY = Buffer.alloc(0);

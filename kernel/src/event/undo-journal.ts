@@ -1,35 +1,50 @@
 /** Remembers how to take back changes of maps, sets and fields until they are known to hold. */
 export class UndoJournal {
   #steps: (() => void)[] = [];
+  /** False while what changes cannot be taken back anyway. */
+  #isOpen = true;
 
   add<T>(set: Set<T>, value: T): void {
-    if (set.has(value)) return;
+    if (this.#isOpen && !set.has(value)) this.#steps.push(() => set.delete(value));
     set.add(value);
-    this.#steps.push(() => set.delete(value));
   }
 
   discard<T>(set: Set<T>, value: T): void {
-    if (set.delete(value)) this.#steps.push(() => set.add(value));
+    if (set.delete(value) && this.#isOpen) this.#steps.push(() => set.add(value));
   }
 
   set<K, V>(map: Map<K, V>, key: K, value: V): void {
-    const before = map.get(key);
+    if (this.#isOpen) {
+      const before = map.get(key);
+      this.#steps.push(() => (before === undefined ? map.delete(key) : map.set(key, before)));
+    }
     map.set(key, value);
-    this.#steps.push(() => (before === undefined ? map.delete(key) : map.set(key, before)));
   }
 
   remove<K, V>(map: Map<K, V>, key: K): void {
     const before = map.get(key);
     if (before === undefined) return;
     map.delete(key);
-    this.#steps.push(() => map.set(key, before));
+    if (this.#isOpen) this.#steps.push(() => map.set(key, before));
   }
 
   assign<T extends object>(target: T, changes: Partial<T>): void {
-    const before: Partial<T> = {};
-    for (const key of Object.keys(changes) as (keyof T)[]) before[key] = target[key];
+    if (this.#isOpen) {
+      const before: Partial<T> = {};
+      for (const key of Object.keys(changes) as (keyof T)[]) before[key] = target[key];
+      this.#steps.push(() => Object.assign(target, before));
+    }
     Object.assign(target, changes);
-    this.#steps.push(() => Object.assign(target, before));
+  }
+
+  /** Makes changes that hold at once: nothing is remembered of them. */
+  hold(change: () => void): void {
+    this.#isOpen = false;
+    try {
+      change();
+    } finally {
+      this.#isOpen = true;
+    }
   }
 
   keep(): void {

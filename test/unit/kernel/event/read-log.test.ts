@@ -30,16 +30,18 @@ async function read(content: string | Uint8Array, chunkBytes = 4096): Promise<Re
     completeByte: -1,
     nextSeq: -1,
   };
-  for await (const item of readLog(inChunks(bytes, chunkBytes), sessionId)) {
-    if (item.kind === "event") {
-      reading.events.push(item.event);
-      reading.seqs.push(item.event.seq);
-      reading.degraded.push(...item.degraded);
-    } else if (item.kind === "skipped") {
-      reading.skipped.push(item.skipped);
-    } else {
-      reading.completeByte = item.completeByte;
-      reading.nextSeq = item.nextSeq;
+  for await (const batch of readLog(inChunks(bytes, chunkBytes), sessionId)) {
+    for (const item of batch) {
+      if (item.kind === "event") {
+        reading.events.push(item.event);
+        reading.seqs.push(item.event.seq);
+        reading.degraded.push(...item.degraded);
+      } else if (item.kind === "skipped") {
+        reading.skipped.push(item.skipped);
+      } else {
+        reading.completeByte = item.completeByte;
+        reading.nextSeq = item.nextSeq;
+      }
     }
   }
   return reading;
