@@ -62,7 +62,9 @@ export class AppendChecks {
     // A run whose start could not be read counts as ended, so that what it left behind can be settled (S-059).
     const starts = event.payload.type === "run_started";
     if (runId !== null && !starts && this.#session.run?.runId !== runId) this.#endedRuns.add(runId);
-    this.#journal.hold(() => this.#advance({ payload: event.payload, runId }));
+    this.#journal.pause();
+    this.#advance({ payload: event.payload, runId });
+    this.#journal.resume();
   }
 
   keep(): void {
@@ -179,7 +181,8 @@ export class AppendChecks {
         break;
     }
     const run = this.#session.run;
-    if (run?.runId === runId) this.#journal.assign(run, modelProgress(run, payload));
+    const progress = run?.runId === runId ? modelProgress(run, payload) : null;
+    if (run !== undefined && progress !== null) this.#journal.assign(run, progress);
   }
 }
 
@@ -195,8 +198,8 @@ function startRun(runId: RunId): RunState {
   };
 }
 
-/** What an event changes in the course of a run's attempts. */
-function modelProgress(run: RunState, payload: EventPayload): Partial<RunState> {
+/** What an event changes in the course of a run's attempts; null for nothing. */
+function modelProgress(run: RunState, payload: EventPayload): Partial<RunState> | null {
   switch (payload.type) {
     case "model_attempt_started":
       return {
@@ -221,6 +224,6 @@ function modelProgress(run: RunState, payload: EventPayload): Partial<RunState> 
     case "model_fallback":
       return { fallbackIndex: payload.to_fallback_index, nextRetryOrdinal: 0, attemptsOnEntry: 0 };
     default:
-      return {};
+      return null;
   }
 }

@@ -17,16 +17,19 @@ export type ParsedRecord =
   /** `seq` where the line says it credibly; `fragment` when it is not whole JSON. */
   | { kind: "unreadable"; seq: number | undefined; reason: string; fragment: boolean };
 
+const NONE: readonly string[] = [];
+
 type PlainEvent = EventEnvelope & StoredEvent;
 
 /** Judges one line without its newline; never throws. */
 export function parseRecord(text: string, sessionId: SessionId): ParsedRecord {
-  const value = parseJson(text) ?? recoverCopy(text);
-  if (value === undefined) {
+  let json = parseJson(text);
+  if (json === undefined) json = recoverCopy(text);
+  if (json === undefined) {
     const seq = statedSeq(text);
     return { kind: "unreadable", seq, reason: "the line is not complete JSON", fragment: true };
   }
-  return parseEnvelope(value.json, sessionId);
+  return parseEnvelope(json, sessionId);
 }
 
 function parseEnvelope(json: unknown, sessionId: SessionId): ParsedRecord {
@@ -45,11 +48,11 @@ function parsePayload(envelope: EventEnvelope): ParsedRecord {
   const { seq, payload } = envelope;
   const kind = kindOf(payload.type);
   if (kind === undefined) return unreadable(seq, `unknown event type ${payload.type}`);
-  if (isPlainEvent(envelope, kind)) return { kind: "event", event: envelope, degraded: [] };
+  if (isPlainEvent(envelope, kind)) return { kind: "event", event: envelope, degraded: NONE };
   const { schema } = kind;
   const parsed = schema.safeParse(payload);
   if (parsed.success) {
-    return { kind: "event", event: { ...envelope, payload: parsed.data }, degraded: [] };
+    return { kind: "event", event: { ...envelope, payload: parsed.data }, degraded: NONE };
   }
   const repaired = repairPayload(schema, payload, parsed.error);
   if (repaired === undefined) {
@@ -103,9 +106,10 @@ function isEventType(type: string): type is EventType {
   return Object.hasOwn(EVENT_PAYLOADS, type);
 }
 
-function parseJson(text: string): { json: unknown } | undefined {
+/** Undefined, which is no JSON, when the text is none. */
+function parseJson(text: string): unknown {
   try {
-    return { json: JSON.parse(text) };
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
@@ -116,14 +120,14 @@ const RECORD_HEAD = /\{"(?:session_id|run_id|seq|timestamp|origin|engine_version
 const MAX_HEADS = 16;
 
 /** A record that follows the cut-off beginning of a record on the same line (B101). */
-function recoverCopy(text: string): { json: unknown } | undefined {
+function recoverCopy(text: string): unknown {
   let tried = 0;
   for (const head of text.matchAll(RECORD_HEAD)) {
     if (head.index === 0) continue;
     tried += 1;
     if (tried > MAX_HEADS) return undefined;
-    const value = parseJson(text.slice(head.index));
-    if (value !== undefined && EventEnvelope.safeParse(value.json).success) return value;
+    const json = parseJson(text.slice(head.index));
+    if (EventEnvelope.safeParse(json).success) return json;
   }
   return undefined;
 }

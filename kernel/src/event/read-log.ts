@@ -5,7 +5,7 @@ import {
   type StoredEvent,
 } from "@cookie-agent/sdk/protocol";
 import { parseRecord } from "./parse-record.ts";
-import { type RecordLine, RecordSplitter } from "./split-records.ts";
+import { type RecordBytes, type RecordLine, RecordSplitter } from "./split-records.ts";
 
 /** What reading a log yields, in file order; `end` is always the last. */
 export type LogItem =
@@ -53,13 +53,6 @@ export async function* readLog(
   yield reader.finish(splitter.startByte);
 }
 
-/** The bytes of a record, without the NULs around it. */
-interface RecordBytes {
-  readonly source: Buffer;
-  readonly from: number;
-  readonly to: number;
-}
-
 /** A broken line that is reported only once it is known not to be a piece of what follows. */
 interface Fragment {
   readonly bytes: RecordBytes;
@@ -104,14 +97,14 @@ class LogReader {
 
   #readLine(line: RecordLine): void {
     this.#lineNumber += 1;
-    const { source, from, to, startByte } = line;
-    if (source === null) {
+    const { source, startByte } = line;
+    if (line.isTooLong) {
       this.#flushFragment();
       this.#skip(undefined, `the line at byte ${startByte} is too long`);
       return;
     }
-    const bytes = trimNuls(source, from, to);
-    const nulCount = to - from - lengthOf(bytes);
+    const bytes = trimNuls(line);
+    const nulCount = lengthOf(line) - lengthOf(bytes);
     if (nulCount > 0) {
       this.#flushFragment();
       this.#skip(undefined, `${nulCount} NUL bytes in the line at byte ${startByte}`);
@@ -170,7 +163,7 @@ class LogReader {
     this.#expectedSeq = event.seq + 1;
     this.#lastLine = bytes;
     const { startByte } = line;
-    const endByte = startByte + line.to - line.from + 1;
+    const endByte = startByte + lengthOf(line) + 1;
     this.#found.push({ kind: "event", event, startByte, endByte, degraded });
   }
 
@@ -228,12 +221,12 @@ class LogReader {
   }
 }
 
-function trimNuls(source: Buffer, start: number, end: number): RecordBytes {
-  let from = start;
-  let to = end;
+function trimNuls(line: RecordBytes): RecordBytes {
+  const { source } = line;
+  let { from, to } = line;
   while (from < to && source[from] === NUL) from += 1;
   while (to > from && source[to - 1] === NUL) to -= 1;
-  return { source, from, to };
+  return from === line.from && to === line.to ? line : { source, from, to };
 }
 
 function lengthOf({ from, to }: RecordBytes): number {

@@ -3,14 +3,19 @@ export const MAX_RECORD_BYTES = 32 * 1024 * 1024;
 
 const LF = 0x0a;
 
-/** One line of a log, newline excluded. */
-export interface RecordLine {
-  /** What it is a piece of: a view of its own would cost as much as its text. Null: too long, not kept. */
-  readonly source: Buffer | null;
+/** A piece of a buffer: a view of its own would cost as much as the text in it. */
+export interface RecordBytes {
+  readonly source: Buffer;
   readonly from: number;
   readonly to: number;
-  /** Where it lies in the log. */
+}
+
+/** One line of a log, newline excluded. */
+export interface RecordLine extends RecordBytes {
+  /** Where it begins in the log. */
   readonly startByte: number;
+  /** Longer than `MAX_RECORD_BYTES`: its bytes are not kept. */
+  readonly isTooLong: boolean;
 }
 
 /** Cuts a stream of chunks at newlines; what follows the last newline stays behind as the torn tail. */
@@ -45,7 +50,7 @@ export class RecordSplitter {
     const startByte = this.#startByte;
     const byteLength = to - from;
     this.#startByte += byteLength + 1;
-    return { source: byteLength > MAX_RECORD_BYTES ? null : source, from, to, startByte };
+    return { source, from, to, startByte, isTooLong: byteLength > MAX_RECORD_BYTES };
   }
 
   #join(source: Buffer, to: number): RecordLine {

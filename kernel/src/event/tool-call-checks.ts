@@ -1,4 +1,4 @@
-import type { EventPayload, EventPayloadOf, RunId } from "@cookie-agent/sdk/protocol";
+import type { EventPayload, EventPayloadOf, RunId, ToolCallId } from "@cookie-agent/sdk/protocol";
 import { requireRule } from "./require-rule.ts";
 import type { UndoJournal } from "./undo-journal.ts";
 
@@ -21,8 +21,10 @@ export class ToolCallChecks {
   /** Calls of the committed turns that have not started, by turn and content index. */
   readonly #requested = new Map<string, RequestedCall>();
   readonly #pending = new Map<string, PendingCall>();
-  /** Ids taken in the current run, of every kind. */
-  readonly #taken = new Set<string>();
+  /** Taken in the current run. */
+  readonly #callIds = new Set<string>();
+  readonly #itemIds = new Set<string>();
+  readonly #started = new Set<ToolCallId>();
 
   constructor(journal: UndoJournal) {
     this.#journal = journal;
@@ -43,7 +45,11 @@ export class ToolCallChecks {
           payload,
           "no committed turn of the run asks for it",
         );
-        requireRule(!this.#taken.has(startedKey(payload)), payload, "the call has already started");
+        requireRule(
+          !this.#started.has(payload.tool_call_id),
+          payload,
+          "the call has already started",
+        );
         return;
       }
       case "tool_call_progress":
@@ -77,7 +83,9 @@ export class ToolCallChecks {
   advance(payload: EventPayload, runId: RunId): void {
     switch (payload.type) {
       case "run_started":
-        for (const id of [...this.#taken]) this.#journal.discard(this.#taken, id);
+        for (const taken of [this.#callIds, this.#itemIds, this.#started]) {
+          for (const id of [...taken]) this.#journal.discard<string>(taken, id);
+        }
         for (const place of [...this.#requested.keys()])
           this.#journal.remove(this.#requested, place);
         return;
@@ -86,7 +94,7 @@ export class ToolCallChecks {
         return;
       case "tool_call_started":
         this.#journal.remove(this.#requested, placeOf(payload.owner));
-        this.#journal.add(this.#taken, startedKey(payload));
+        this.#journal.add(this.#started, payload.tool_call_id);
         this.#journal.set(this.#pending, payload.tool_call_id, { runId, owner: payload.owner });
         return;
       case "tool_call_terminated":
@@ -98,26 +106,21 @@ export class ToolCallChecks {
   }
 
   #checkFreshIds(payload: EventPayloadOf<"model_turn_committed">): void {
-    const fresh = new Set<string>();
-    for (const key of idsOf(payload)) {
-      requireRule(
-        !fresh.has(key) && !this.#taken.has(key),
-        payload,
-        "a model call id is used twice",
-      );
-      fresh.add(key);
-    }
+    const calls = payload.turn.content.filter((part) => part.type === "tool_call");
+    const callIds = calls.map(({ id }) => id);
+    const itemIds = calls.flatMap(({ provider_item_id: id }) => (id === null ? [] : [id]));
+    const isFresh = areNew(callIds, this.#callIds) && areNew(itemIds, this.#itemIds);
+    requireRule(isFresh, payload, "a model call id is used twice");
   }
 
   #request(payload: EventPayloadOf<"model_turn_committed">, runId: RunId): void {
-    for (const key of idsOf(payload)) this.#journal.add(this.#taken, key);
     for (const [index, part] of payload.turn.content.entries()) {
       if (part.type !== "tool_call") continue;
-      this.#journal.set(this.#requested, `${payload.model_turn_seq}:${index}`, {
-        runId,
-        modelCallId: part.id,
-        providerItemId: part.provider_item_id,
-      });
+      const { id: modelCallId, provider_item_id: providerItemId } = part;
+      this.#journal.add(this.#callIds, modelCallId);
+      if (providerItemId !== null) this.#journal.add(this.#itemIds, providerItemId);
+      const place = `${payload.model_turn_seq}:${index}`;
+      this.#journal.set(this.#requested, place, { runId, modelCallId, providerItemId });
     }
   }
 
@@ -140,16 +143,6 @@ function placeOf(owner: Owner): string {
   return `${owner.model_turn_seq}:${owner.content_index}`;
 }
 
-function startedKey(payload: EventPayloadOf<"tool_call_started">): string {
-  return `started:${payload.tool_call_id}`;
-}
-
-function idsOf(payload: EventPayloadOf<"model_turn_committed">): string[] {
-  const ids: string[] = [];
-  for (const part of payload.turn.content) {
-    if (part.type !== "tool_call") continue;
-    ids.push(`call:${part.id}`);
-    if (part.provider_item_id !== null) ids.push(`item:${part.provider_item_id}`);
-  }
-  return ids;
+function areNew(ids: readonly string[], taken: ReadonlySet<string>): boolean {
+  return new Set(ids).size === ids.length && !ids.some((id) => taken.has(id));
 }

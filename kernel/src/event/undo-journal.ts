@@ -1,7 +1,6 @@
 /** Remembers how to take back changes of maps, sets and fields until they are known to hold. */
 export class UndoJournal {
   #steps: (() => void)[] = [];
-  /** False while what changes cannot be taken back anyway. */
   #isOpen = true;
 
   add<T>(set: Set<T>, value: T): void {
@@ -37,14 +36,13 @@ export class UndoJournal {
     Object.assign(target, changes);
   }
 
-  /** Makes changes that hold at once: nothing is remembered of them. */
-  hold(change: () => void): void {
+  /** From here to `resume` nothing is remembered: what changes holds at once. */
+  pause(): void {
     this.#isOpen = false;
-    try {
-      change();
-    } finally {
-      this.#isOpen = true;
-    }
+  }
+
+  resume(): void {
+    this.#isOpen = true;
   }
 
   keep(): void {
