@@ -76,6 +76,7 @@ describe("the local artifact store", () => {
       locked: `.${"0".repeat(64)}.${crypto.randomUUID()}.tmp`,
       artifact: "1".repeat(64),
     };
+    const { sha256: stored } = await store.put(ROOT, Buffer.from("makes the folder"));
     for (const name of Object.values(names)) await writeFile(join(ownDirectory, name), "x");
     for (const name of [names.old, names.locked, names.artifact]) {
       await utimes(join(ownDirectory, name), OLD, OLD);
@@ -85,6 +86,7 @@ describe("the local artifact store", () => {
     await store.sweepTemporaries();
     const left = await readdir(ownDirectory);
     await holder.close();
+    expect(left).toContain(stored);
     expect(
       Object.entries(names)
         .filter(([, name]) => left.includes(name))
