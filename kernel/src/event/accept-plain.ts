@@ -1,8 +1,8 @@
 import type * as z from "zod";
 
 /**
- * True only for JSON that its schema takes and hands back as it is; members that the schema sets to null by default
- * are then set in place. False says nothing: the schema itself has to judge.
+ * True only for JSON that its schema takes and hands back as it is, but for members that the schema makes null where
+ * they are absent: those are made so in place. False says nothing: the schema itself has to judge.
  */
 export type Acceptor<T = unknown> = (value: unknown) => value is T;
 
@@ -135,22 +135,19 @@ function testObject({ shape, catchall }: z.core.$ZodObjectDef): Test {
   return (value) => {
     if (!isRecord(value)) return false;
     let unknownCount = countMembers(value);
-    let isComplete = true;
     // Counted loops: iterators take most of the time until the code is optimized, which a short log never is.
     for (let index = 0; index < members.length; index += 1) {
       const { key, test, whenAbsent } = members[index] as Member;
       const member = value[key];
       if (member === undefined) {
         if (whenAbsent === "refuse") return false;
-        if (whenAbsent === "set_null") isComplete = false;
+        if (whenAbsent === "set_null") value[key] = null;
       } else {
         if (!test(member)) return false;
         unknownCount -= 1;
       }
     }
-    if (unknownCount > 0 && (!takesOthers || Object.hasOwn(value, "__proto__"))) return false;
-    if (!isComplete) setNulls(value, members);
-    return true;
+    return unknownCount === 0 || (takesOthers && !Object.hasOwn(value, "__proto__"));
   };
 }
 
@@ -170,12 +167,6 @@ function memberOf(key: string, schema: z.core.$ZodType): Member {
     return { key, test: laterTestOf(definition.innerType), whenAbsent: "set_null" };
   }
   return { key, test: testOf(schema), whenAbsent: "refuse" };
-}
-
-function setNulls(value: Record<string, unknown>, members: readonly Member[]): void {
-  for (const { key, whenAbsent } of members) {
-    if (whenAbsent === "set_null" && value[key] === undefined) value[key] = null;
-  }
 }
 
 function testOneOf(values: ReadonlySet<unknown>): Test {

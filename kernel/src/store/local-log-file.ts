@@ -39,12 +39,15 @@ export class LocalLogFile implements LogFile {
   async *read(fromByte = 0): AsyncGenerator<Uint8Array> {
     const end = this.#byteLength;
     let position = fromByte;
+    let reading = this.#readChunk(position, end);
     while (position < end) {
-      const chunk = Buffer.allocUnsafe(Math.min(READ_BYTES, end - position));
-      const { bytesRead } = await this.#handle.read(chunk, 0, chunk.byteLength, position);
-      if (bytesRead === 0) return;
-      position += bytesRead;
-      yield chunk.subarray(0, bytesRead);
+      const chunk = await reading;
+      if (chunk.byteLength === 0) return;
+      position += chunk.byteLength;
+      // The disk works on the next chunk while the reader works on this one.
+      reading = this.#readChunk(position, end);
+      reading.catch(() => undefined);
+      yield chunk;
     }
   }
 
@@ -80,6 +83,13 @@ export class LocalLogFile implements LogFile {
     if (this.#closed) return;
     this.#closed = true;
     await this.#handle.close();
+  }
+
+  async #readChunk(position: number, end: number): Promise<Uint8Array> {
+    const chunk = Buffer.allocUnsafe(Math.max(0, Math.min(READ_BYTES, end - position)));
+    if (chunk.byteLength === 0) return chunk;
+    const { bytesRead } = await this.#handle.read(chunk, 0, chunk.byteLength, position);
+    return chunk.subarray(0, bytesRead);
   }
 
   /** A small block only reaches the page cache: handing it to another thread would take longer than writing it. */

@@ -9,7 +9,7 @@ import { childrenCpuSeconds, ProcessTree, waitForCalm } from "./process-tree.ts"
 import { FILE_COUNT, fileName, promptFor, type Scenario, type ServedRequest } from "./scenario.ts";
 
 export const RUNS = Number(process.env["COOKIE_BENCH_RUNS"] ?? 5);
-const CALM_LIMIT_MS = Number(process.env["COOKIE_BENCH_CALM_MS"] ?? 15_000);
+export const CALM_LIMIT_MS = Number(process.env["COOKIE_BENCH_CALM_MS"] ?? 15_000);
 const RUN_LIMIT_MS = 300_000;
 
 export interface SeriesOptions {

@@ -103,6 +103,7 @@ describe("damage in the middle", () => {
   test.for([
     ["not JSON", "nonsense"],
     ["not an object", "42"],
+    ["nothing but null", "null"],
     [
       "an unknown envelope key",
       (line: string) => line.replace('{"session_id"', '{"x":1,"session_id"'),

@@ -59,6 +59,19 @@ test("a reader gets what was there when it began, in bounded chunks", async () =
   await file.close();
 });
 
+test("a reader that stops early leaves the file usable, and closing it waits for nothing", async () => {
+  const file = await LocalLogFile.open(path, lease);
+  await file.append(Buffer.alloc(700_000, "x"));
+  for await (const chunk of file.read()) {
+    expect(chunk.byteLength).toBe(256 * 1024);
+    break;
+  }
+  await file.truncate(4);
+  expect(Buffer.concat(await collect(file.read())).toString()).toBe("one\n");
+  await file.read().next();
+  await file.close();
+});
+
 test("appends and cuts are at the end, whatever others wrote behind it", async () => {
   const file = await LocalLogFile.open(path, lease);
   await file.append(Buffer.from("two\n"));
