@@ -7,7 +7,7 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import { sha256Hex } from "../support/digest.ts";
 import { hasCode } from "../support/has-code.ts";
-import { cutUtf8 } from "../support/safe-text.ts";
+import { cutUtf8Bytes } from "../support/safe-text.ts";
 import { encodeManifest } from "./artifact-manifest.ts";
 import type { ArtifactStore, CaptureFile, StoredArtifact } from "./artifact-store.ts";
 import { storedArtifactReference } from "./artifact-uri.ts";
@@ -18,6 +18,7 @@ import {
   previewBytesPerStream,
   renderOutput,
 } from "./render-output.ts";
+import { Utf8Stream } from "./utf8-stream.ts";
 
 /** `[tool_output]`: what of a stream is shown, and how much of a call is kept. */
 export interface OutputLimits {
@@ -32,6 +33,9 @@ export interface CapturedOutput {
   readonly retained: RetainedOutput;
 }
 
+/** Told of all that is kept, as it is stored; the bytes are good only until it returns. */
+export type OnKept = (stream: string | null, bytes: Uint8Array) => void;
+
 /**
  * The output of one bounded call: written to disk as it comes, previewed in bounded memory, published as artifacts
  * at the end (T 3.1). Calls of `write` must not overlap; its owner ends it with `finish` or `discard`.
@@ -42,6 +46,7 @@ export class OutputCapture {
   readonly #named: boolean;
   readonly #channels: readonly Channel[];
   readonly #maxRetainedBytes: number;
+  readonly #onKept: OnKept | undefined;
   #encoded: Buffer = Buffer.alloc(0);
   #acceptedBytes = 0;
   #failure: CookieError | undefined;
@@ -52,17 +57,20 @@ export class OutputCapture {
     rootId: SessionId;
     output: OutputDeclaration;
     limits: OutputLimits;
+    onKept?: OnKept;
   }) {
     const { output, limits } = options;
     this.#store = options.store;
     this.#rootId = options.rootId;
     this.#maxRetainedBytes = limits.maxRetainedBytes;
+    this.#onKept = options.onKept;
     this.#named = output.mode === "named";
     const names: readonly (string | null)[] = output.mode === "named" ? output.streams : [null];
     const maxBytes = previewBytesPerStream(limits.maxBytes, output);
     this.#channels = names.map((name) => ({
       name,
       file: undefined,
+      text: new Utf8Stream(),
       preview: new PreviewBuilder(
         { maxLines: limits.maxLines, maxBytes },
         this.#named ? "terminal" : "exact",
@@ -70,34 +78,25 @@ export class OutputCapture {
     }));
   }
 
-  /** Text bytes accepted so far, over all streams; what progress acknowledgements count (E-103). */
+  /** Bytes kept so far, over all streams. */
   get acceptedBytes(): number {
     return this.#acceptedBytes;
   }
 
   /**
-   * Accepts text. Rejects with `progress_limit` for an undeclared stream, `resource_limit` when the call's cap is
+   * Accepts text, or bytes that are meant as UTF-8 (E-101). Rejects with `progress_limit` for an undeclared stream, `resource_limit` when the call's cap is
    * reached (what fits is kept, E-104) and `execution_failed` when the disk fails; after one of the last two every
    * further write rejects alike. On a full disk all of it is given up at once: the record needs the space.
    */
-  async write(stream: string | null, text: string): Promise<void> {
+  async write(stream: string | null, data: string | Uint8Array): Promise<void> {
     if (this.#failure) throw this.#failure;
-    const index = this.#channels.findIndex(({ name }) => name === stream);
-    const channel = this.#channels[index];
+    const channel = this.#channels.find(({ name }) => name === stream);
     if (channel === undefined) throw undeclaredStream(stream);
-    const room = this.#maxRetainedBytes - this.#acceptedBytes;
-    const accepted = cutUtf8(text, room);
-    try {
-      await this.#append(channel, index, accepted);
-      if (accepted.length < text.length) throw overCap(this.#maxRetainedBytes);
-    } catch (error) {
-      this.#failure = toCookieError(error);
-      if (isDiskFull(this.#failure)) {
-        this.discard();
-        this.#failure = diskFull(this.#failure);
-      }
-      throw this.#failure;
-    }
+    await this.#unlessFailed(async () => {
+      if (typeof data !== "string") return this.#append(channel, channel.text.write(data));
+      await this.#append(channel, channel.text.end());
+      await this.#append(channel, this.#encode(data));
+    });
   }
 
   /**
@@ -110,6 +109,7 @@ export class OutputCapture {
     if (this.#finished) {
       throw new CookieError("operation_changed", "the output of this call was completed already");
     }
+    if (!this.#failure) await this.#endTexts(end);
     if (this.#failure && (!end.incomplete || isDiskFull(this.#failure))) throw this.#failure;
     this.#finished = true;
     try {
@@ -135,13 +135,42 @@ export class OutputCapture {
     for (const { file } of this.#channels) file?.discard();
   }
 
-  async #append(channel: Channel, index: number, text: string): Promise<void> {
-    if (text === "") return;
-    channel.file ??= await this.#store.beginCapture(this.#rootId, index);
-    const bytes = this.#encode(text);
-    await channel.file.append(bytes);
-    this.#acceptedBytes += bytes.byteLength;
-    channel.preview.write(text);
+  /** The first failure stays: what is kept must be a prefix. */
+  async #unlessFailed(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#failure = toCookieError(error);
+      if (isDiskFull(this.#failure)) {
+        this.discard();
+        this.#failure = diskFull(this.#failure);
+      }
+      throw this.#failure;
+    }
+  }
+
+  async #append(channel: Channel, bytes: Uint8Array): Promise<void> {
+    const kept = cutUtf8Bytes(bytes, this.#maxRetainedBytes - this.#acceptedBytes);
+    if (kept.byteLength > 0) {
+      channel.file ??= await this.#store.beginCapture(
+        this.#rootId,
+        this.#channels.indexOf(channel),
+      );
+      await channel.file.append(kept);
+      this.#acceptedBytes += kept.byteLength;
+      channel.preview.write(kept);
+      this.#onKept?.(channel.name, kept);
+    }
+    if (kept.byteLength < bytes.byteLength) throw overCap(this.#maxRetainedBytes);
+  }
+
+  async #endTexts(end: { incomplete: boolean }): Promise<void> {
+    const work = async () => {
+      for (const channel of this.#channels) await this.#append(channel, channel.text.end());
+    };
+    await this.#unlessFailed(work).catch((error: unknown) => {
+      if (!end.incomplete) throw error;
+    });
   }
 
   /** Into one buffer for all writes: a flood would otherwise leave one of its size behind with every delta. */
@@ -168,6 +197,7 @@ interface Channel {
   readonly name: string | null;
   /** Absent until the first text: most calls never write to every stream. */
   file: CaptureFile | undefined;
+  readonly text: Utf8Stream;
   readonly preview: PreviewBuilder;
 }
 

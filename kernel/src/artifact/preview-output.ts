@@ -37,7 +37,12 @@ export class PreviewBuilder {
     this.#escapes = form === "terminal" ? new EscapeStripper() : undefined;
   }
 
-  write(text: string): void {
+  /** Takes whole characters. */
+  write(bytes: Uint8Array): void {
+    if (!this.#closed) this.#writeText(decodeUtf8(bytes));
+  }
+
+  #writeText(text: string): void {
     let start = 0;
     while (start < text.length && !this.#closed) {
       const newline = text.indexOf("\n", start);
@@ -133,6 +138,10 @@ function startLine(): OpenLine {
     cut: false,
     returned: false,
   };
+}
+
+function decodeUtf8({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString("utf8");
 }
 
 function withoutTrailingReturns(text: string): string {

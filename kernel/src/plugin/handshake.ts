@@ -66,6 +66,7 @@ function initializeParams(
       interception: false,
       prepare: true,
       progress: true,
+      raw_output: true,
       dynamic_tools: false,
       services: servicesInForce(plugin),
     },

@@ -2,10 +2,10 @@ import type {
   ParamsOf,
   ResultOf,
   SessionId,
-  ToolProgress,
   ToolsCall,
   ToolsPrepare,
 } from "@cookie-agent/sdk/protocol";
+import type { ProgressNews } from "./progress-news.ts";
 
 /** Params of `plugin/tools/prepare` without the context, which the host grants itself. */
 export type PrepareParams = Omit<ParamsOf<typeof ToolsPrepare>, "context_id"> & {
@@ -27,8 +27,8 @@ export interface PluginCall {
   /** Labels approved for this call; `artifacts.read` serves them (E-119). */
   readonly approvedLabels?: readonly string[];
   /**
-   * Captures one delta; calls of one invocation never overlap. Resolves with the cumulative captured text bytes.
+   * Captures what came; calls of one invocation never overlap. Bytes stay as they are only until it has resolved.
    * A rejection (`resource_limit`, `progress_limit`, `execution_failed`) cancels the call with that error.
    */
-  onProgress(delta: ToolProgress): Promise<number>;
+  onProgress(news: ProgressNews): Promise<unknown>;
 }

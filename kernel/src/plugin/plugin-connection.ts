@@ -102,7 +102,7 @@ export class PluginConnection {
       initialized: () => this.#claims !== undefined,
       isGranted: (service) => this.#isGranted(service),
     });
-    this.#rpc.onNotification(ToolsProgress, (delta) => this.#onProgress(delta));
+    this.#rpc.onNotification(ToolsProgress, (delta, raw) => this.#onProgress(delta, raw));
     this.lost = this.#watch();
     this.#rpc.listen();
   }
@@ -246,7 +246,7 @@ export class PluginConnection {
       output: tool.truncation === "opt_out" ? null : tool.output,
       windowBytes: route.shared ? PROGRESS_WINDOW_BYTES : null,
       ackBytes: limits.ackBytes,
-      capture: (delta) => call.onProgress(delta),
+      capture: (news) => call.onProgress(news),
       acknowledge: (bytes) => {
         this.#rpc
           .notify(ToolsProgressAck, { invocation_id: call.params.invocation_id, bytes })
@@ -256,12 +256,12 @@ export class PluginConnection {
     });
   }
 
-  #onProgress(delta: ToolProgress): void | Promise<void> {
+  #onProgress(delta: ToolProgress, raw: readonly Uint8Array[] | undefined): void | Promise<void> {
     const running = this.#running.get(delta.invocation_id);
     if (running === undefined || running.intake.closed) {
       this.#diagnose("progress for a call that is not running was dropped");
     }
-    const stored = running?.intake.accept(delta);
+    const stored = running?.intake.accept(delta, raw);
     // A pipe of its own is simply not read on; a shared one must not stop for one call.
     if (stored !== undefined && !this.#options.route.shared) return stored;
   }

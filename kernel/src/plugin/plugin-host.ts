@@ -137,9 +137,9 @@ export class PluginHost {
     let captured = false;
     const watched: PluginCall = {
       ...call,
-      onProgress: (delta) => {
+      onProgress: (news) => {
         captured = true;
-        return call.onProgress(delta);
+        return call.onProgress(news);
       },
     };
     const connection = await this.#connect(plugin, signal);

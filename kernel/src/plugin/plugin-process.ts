@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { CookieError } from "@cookie-agent/sdk/protocol";
-import { createLineTransport, type LineTransport } from "@cookie-agent/sdk/rpc";
+import { type BadLine, createLineTransport, type LineTransport } from "@cookie-agent/sdk/rpc";
 import { createDeferred } from "../support/deferred.ts";
 import type { Logger } from "../support/logger.ts";
 import { safeText } from "../support/safe-text.ts";
@@ -71,7 +71,8 @@ export class PluginProcess {
     this.transport = createLineTransport({
       input: this.#child.stdout,
       output: this.#child.stdin,
-      onBadLine: (bad) => this.#onBadLine(bad.reason, bad.head),
+      onBadLine: (bad) => this.#onBadLine(bad),
+      raw: true,
     });
     this.#child.stdin.on("error", () => undefined);
     this.exit = this.#watch(stderr);
@@ -157,13 +158,15 @@ export class PluginProcess {
     }
   }
 
-  #onBadLine(reason: string, head: string): void {
+  #onBadLine({ reason, head, final }: BadLine): void {
     const { label, logger } = this.#options;
     logger.log("warn", `skipped a line on stdout (${reason})`, {
       plugin: label,
       head: safeText(head, 800),
     });
-    if (this.#badLines.add(performance.now())) this.kill("wrote too many bad lines to its stdout");
+    if (final) this.kill(`wrote a line after which nothing can be read (${reason})`);
+    else if (this.#badLines.add(performance.now()))
+      this.kill("wrote too many bad lines to its stdout");
   }
 }
 

@@ -8,27 +8,35 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import { createDeferred, type Deferred } from "../support/deferred.ts";
 import { cutUtf8 } from "../support/safe-text.ts";
+import { type OutputPiece, type ProgressNews, piecesOf } from "./progress-news.ts";
+import { WaitingOutput } from "./waiting-output.ts";
 
 export interface ProgressIntakeOptions {
   /** Null: the tool cannot stream. */
   readonly output: OutputDeclaration | null;
-  /** Unacknowledged text bytes that end the call; null: the plugin's own pipe is throttled instead (E-103). */
+  /** Unacknowledged bytes of output that end the call; null: the plugin's own pipe is throttled instead (E-103). */
   readonly windowBytes: number | null;
   readonly ackBytes: number;
-  /** Stores one delta, resolves with the cumulative captured bytes. */
-  capture(delta: ToolProgress): Promise<number>;
+  /** Stores what came; resolves when it is stored. */
+  capture(news: ProgressNews): Promise<unknown>;
   acknowledge(bytes: number): void;
   /** Ends the call; told once. */
   fail(error: CookieError): void;
 }
 
 interface Batch {
-  delta: ToolProgress;
+  readonly output: WaitingOutput;
+  readonly presentation: Presentation;
   /** How many deltas were merged into this one. */
   count: number;
   byteLength: number;
   readonly stored: Deferred<void>;
 }
+
+type Presentation = Omit<ProgressNews, "output">;
+
+/** What waits as one is looked through piece by piece. */
+const MAX_PIECES = 64;
 
 /**
  * The progress of one running call: checks each delta (E-100, E-102), stores them one after the other and acknowledges
@@ -65,22 +73,26 @@ export class ProgressIntake {
     return this.#closed;
   }
 
-  /** Resolves when the delta is stored; the caller lets the pipe wait for it or not. */
-  accept(delta: ToolProgress): Promise<void> | undefined {
+  /**
+   * Takes a delta and the raw bytes behind it. Resolves when it is stored; the caller lets the pipe wait for it or not.
+   */
+  accept(delta: ToolProgress, raw: readonly Uint8Array[] = []): Promise<void> | undefined {
     if (this.#closed) {
       this.#discarded += 1;
       return undefined;
     }
-    const byteLength = textBytes(delta);
-    const problem = this.#problemOf(delta, byteLength);
-    if (problem !== undefined) {
+    const textBytes = textBytesOf(delta);
+    const rawBytes = raw.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const error = this.#problemOf(delta, textBytes, rawBytes);
+    if (error !== undefined) {
       this.#discarded += 1;
-      this.#fail(new CookieError("progress_limit", problem));
+      this.#fail(error);
       return undefined;
     }
+    const byteLength = textBytes + rawBytes;
     this.#received += byteLength;
     if (delta.output !== undefined && delta.output.length > 0) this.#streamed = true;
-    return this.#enqueue(this.#boundPresentation(delta), byteLength);
+    return this.#enqueue(piecesOf(delta, raw), this.#boundPresentation(delta), byteLength);
   }
 
   /** Nothing is accepted any more; resolves when what was accepted is stored (E-008). */
@@ -89,13 +101,26 @@ export class ProgressIntake {
     await this.#storing;
   }
 
-  #problemOf(delta: ToolProgress, byteLength: number): string | undefined {
+  #problemOf(delta: ToolProgress, textBytes: number, rawBytes: number): CookieError | undefined {
+    const declared = (delta.output ?? []).reduce((sum, { byte_length: n = 0 }) => sum + n, 0);
+    if (declared !== rawBytes) {
+      const problem = `a progress delta shares out ${declared} raw bytes and brings ${rawBytes}`;
+      return new CookieError("protocol_violation", problem);
+    }
+    const limit = this.#limitBroken(delta, textBytes, rawBytes);
+    return limit === undefined ? undefined : new CookieError("progress_limit", limit);
+  }
+
+  #limitBroken(delta: ToolProgress, textBytes: number, rawBytes: number): string | undefined {
     const chunks = delta.output ?? [];
     if (chunks.length > PROGRESS_LIMITS.chunks) {
       return `a progress delta may hold ${PROGRESS_LIMITS.chunks} chunks`;
     }
-    if (byteLength > PROGRESS_LIMITS.textBytes) {
+    if (textBytes > PROGRESS_LIMITS.textBytes) {
       return `a progress delta may hold ${PROGRESS_LIMITS.textBytes} bytes of text`;
+    }
+    if (rawBytes > PROGRESS_LIMITS.rawBytes) {
+      return `a progress delta may hold ${PROGRESS_LIMITS.rawBytes} raw bytes`;
     }
     for (const text of [delta.message, delta.display]) {
       if (utf8Length(text ?? "") > PROGRESS_LIMITS.presentationBytes) {
@@ -111,39 +136,36 @@ export class ProgressIntake {
           : stream === undefined;
       if (!declared) return `the stream ${stream ?? "without a name"} is not declared`;
     }
-    if (windowBytes !== null && this.#received + byteLength - this.#acknowledged > windowBytes) {
+    const underWay = this.#received + textBytes + rawBytes - this.#acknowledged;
+    if (windowBytes !== null && underWay > windowBytes) {
       return `more than ${windowBytes} bytes of progress are unacknowledged`;
     }
     return undefined;
   }
 
-  #boundPresentation(delta: ToolProgress): ToolProgress {
-    if (delta.message === undefined && delta.display === undefined) return delta;
-    const { message, display, ...rest } = delta;
+  #boundPresentation({ message, display }: ToolProgress): Presentation {
     const bound = (text: string | undefined): string | undefined => {
-      const cut = cutUtf8(text ?? "", PROGRESS_LIMITS.totalPresentationBytes - this.#presented);
+      if (text === undefined) return undefined;
+      const cut = cutUtf8(text, PROGRESS_LIMITS.totalPresentationBytes - this.#presented);
       this.#presented += utf8Length(cut);
       return cut === "" ? undefined : cut;
     };
-    const shownMessage = bound(message);
-    const shownDisplay = bound(display);
-    return {
-      ...rest,
-      ...(shownMessage === undefined ? {} : { message: shownMessage }),
-      ...(shownDisplay === undefined ? {} : { display: shownDisplay }),
-    };
+    return { message: bound(message), display: bound(display) };
   }
 
-  #enqueue(delta: ToolProgress, byteLength: number): Promise<void> {
+  #enqueue(
+    pieces: readonly OutputPiece[],
+    presentation: Presentation,
+    byteLength: number,
+  ): Promise<void> {
     const last = this.#waiting.at(-1);
-    const merged = last === undefined ? undefined : mergeOutput(last, delta, byteLength);
-    if (last !== undefined && merged !== undefined) {
-      last.delta = merged;
+    if (last !== undefined && joins(last, pieces, presentation, byteLength)) {
       last.byteLength += byteLength;
       last.count += 1;
       return last.stored.promise;
     }
-    const batch: Batch = { delta, byteLength, count: 1, stored: createDeferred() };
+    const output = new WaitingOutput(pieces);
+    const batch = { output, presentation, byteLength, count: 1, stored: createDeferred<void>() };
     this.#waiting.push(batch);
     this.#storing ??= this.#store();
     return batch.stored.promise;
@@ -152,7 +174,8 @@ export class ProgressIntake {
   async #store(): Promise<void> {
     for (let batch = this.#waiting.shift(); batch !== undefined; batch = this.#waiting.shift()) {
       try {
-        this.#captured = await this.#options.capture(batch.delta);
+        await this.#options.capture({ output: batch.output.pieces, ...batch.presentation });
+        this.#captured += batch.byteLength;
         this.#acknowledge();
       } catch (error) {
         this.#discarded += batch.count;
@@ -187,29 +210,22 @@ export class ProgressIntake {
   }
 }
 
-function textBytes(delta: ToolProgress): number {
-  let bytes = 0;
-  for (const { text } of delta.output ?? []) bytes += utf8Length(text);
-  return bytes;
+function textBytesOf({ output = [] }: ToolProgress): number {
+  return output.reduce((sum, { text = "" }) => sum + utf8Length(text), 0);
 }
 
-/** Both as one delta, or undefined when they must stay apart. */
-function mergeOutput(
-  before: Batch,
-  delta: ToolProgress,
+/** Adds output to what waits already; false when they must stay apart. */
+function joins(
+  waiting: Batch,
+  pieces: readonly OutputPiece[],
+  news: Presentation,
   byteLength: number,
-): ToolProgress | undefined {
-  if (delta.message !== undefined || delta.display !== undefined) return undefined;
-  if (before.delta.message !== undefined || before.delta.display !== undefined) return undefined;
-  if (before.byteLength + byteLength > PROGRESS_LIMITS.textBytes) return undefined;
-  const chunks = [...(before.delta.output ?? [])];
-  for (const chunk of delta.output ?? []) {
-    const last = chunks.at(-1);
-    if (last !== undefined && last.stream === chunk.stream) {
-      chunks[chunks.length - 1] = { ...last, text: last.text + chunk.text };
-    } else {
-      chunks.push(chunk);
-    }
-  }
-  return chunks.length > PROGRESS_LIMITS.chunks ? undefined : { ...before.delta, output: chunks };
+): boolean {
+  if (isShown(news) || isShown(waiting.presentation)) return false;
+  if (waiting.byteLength + byteLength > PROGRESS_LIMITS.textBytes) return false;
+  return waiting.output.add(pieces, MAX_PIECES);
+}
+
+function isShown({ message, display }: Presentation): boolean {
+  return message !== undefined || display !== undefined;
 }

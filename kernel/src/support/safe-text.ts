@@ -2,10 +2,16 @@
 export function cutUtf8(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return text;
   const bytes = Buffer.from(text, "utf8");
-  if (bytes.length <= maxBytes) return text;
+  const cut = cutUtf8Bytes(bytes, maxBytes);
+  return cut === bytes ? text : bytes.toString("utf8", 0, cut.byteLength);
+}
+
+/** The same of text that is encoded already. */
+export function cutUtf8Bytes(bytes: Uint8Array, maxBytes: number): Uint8Array {
+  if (bytes.byteLength <= maxBytes) return bytes;
   let end = maxBytes;
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
-  return bytes.toString("utf8", 0, end);
+  return bytes.subarray(0, end);
 }
 
 /** Controls, and what no screen shows or what reorders a line; the joiners and selectors of an emoji stay. */

@@ -1,6 +1,7 @@
-import type { RunId, ToolCallId, ToolProgress } from "@cookie-agent/sdk/protocol";
+import type { RunId, ToolCallId } from "@cookie-agent/sdk/protocol";
 import { type CapturedOutput, OutputCapture } from "../artifact/capture-output.ts";
-import { cutUtf8, shown, shownLines } from "../support/safe-text.ts";
+import type { ProgressNews } from "../plugin/progress-news.ts";
+import { shown, shownLines } from "../support/safe-text.ts";
 import { type CommittedTurn, type DispatchStages, draft } from "./dispatch-stages.ts";
 import type { OutputFeed } from "./output-hub.ts";
 import type { PreparedCall } from "./prepare-call.ts";
@@ -22,6 +23,11 @@ export class CallOutput {
     this.#toolCallId = call.toolCallId;
     this.#runId = turn.runId;
     this.#log = stages.log;
+    this.#feed = stages.outputs.begin({
+      sessionId: turn.sessionId,
+      toolCallId: call.toolCallId,
+      streams: output.mode === "named" ? output.streams : [],
+    });
     this.#capture =
       truncation === "opt_out"
         ? undefined
@@ -30,12 +36,8 @@ export class CallOutput {
             rootId: turn.rootSessionId,
             output,
             limits: stages.limits,
+            onKept: (stream, bytes) => this.#feed.write(stream, bytes),
           });
-    this.#feed = stages.outputs.begin({
-      sessionId: turn.sessionId,
-      toolCallId: call.toolCallId,
-      streams: output.mode === "named" ? output.streams : [],
-    });
   }
 
   /** Whether output came as deltas. */
@@ -47,11 +49,11 @@ export class CallOutput {
     return this.#capture?.acceptedBytes ?? 0;
   }
 
-  /** Takes one checked delta and resolves with the bytes captured so far; rejects with what the capture reports. */
-  async accept({ output = [], message, display }: ToolProgress): Promise<number> {
-    for (const { stream, text } of output) {
+  /** Takes what checked deltas brought; rejects with what the capture reports. */
+  async accept({ output, message, display }: ProgressNews): Promise<void> {
+    for (const { stream, data } of output) {
       this.#streamed = true;
-      await this.write(stream ?? null, text);
+      await this.write(stream, data);
     }
     if (message !== undefined || display !== undefined) {
       this.#log.appendStream(
@@ -63,26 +65,20 @@ export class CallOutput {
         }),
       );
     }
-    return this.acceptedBytes;
   }
 
-  /** Adds text; rejects with what the capture reports, after keeping what fits. */
-  async write(stream: string | null, text: string): Promise<void> {
-    const before = this.acceptedBytes;
-    try {
-      await this.#capture?.write(stream, text);
-    } catch (error) {
-      // Who watches sees what was kept, also when the cap cut it.
-      this.#feed.write(stream, cutUtf8(text, this.acceptedBytes - before));
-      throw error;
-    }
-    this.#feed.write(stream, text);
+  /** Adds output; rejects with what the capture reports, after keeping what fits. */
+  async write(stream: string | null, data: string | Uint8Array): Promise<void> {
+    await this.#capture?.write(stream, data);
   }
 
   /** Publishes what was captured; undefined for a tool without capture. */
   async finish(end: { incomplete: boolean }): Promise<CapturedOutput | undefined> {
-    this.#feed.end();
-    return this.#capture?.finish(end);
+    try {
+      return await this.#capture?.finish(end);
+    } finally {
+      this.#feed.end();
+    }
   }
 
   discard(): void {

@@ -8,7 +8,8 @@ const UNNAMED_STREAM = "output";
 
 /** The output of one call on its way to whoever watches. */
 export interface OutputFeed {
-  write(stream: string | null, text: string): void;
+  /** Takes UTF-8 that may change once this has returned. */
+  write(stream: string | null, bytes: Uint8Array): void;
   /** Ends the call's output: what is kept of it from now on are the captures. */
   end(): void;
 }
@@ -42,7 +43,7 @@ export class OutputHub {
     this.#calls.set(call.toolCallId, live);
     for (const notice of snapshotCall(live)) this.#publish(live, notice);
     return {
-      write: (stream, text) => this.#write(live, stream ?? UNNAMED_STREAM, text),
+      write: (stream, bytes) => this.#write(live, stream ?? UNNAMED_STREAM, bytes),
       end: () => void this.#calls.delete(live.toolCallId),
     };
   }
@@ -70,14 +71,14 @@ export class OutputHub {
     return subscription;
   }
 
-  #write(call: LiveCall, stream: string, text: string): void {
+  #write(call: LiveCall, stream: string, bytes: Uint8Array): void {
     const tail = call.streams.get(stream);
-    if (tail === undefined || text === "" || !this.#calls.has(call.toolCallId)) return;
-    const byteOffset = tail.endOffset;
-    tail.write(text);
-    if (!this.#subscriptions.has(call.sessionId)) return;
     const { toolCallId } = call;
-    const data = Buffer.from(text, "utf8");
+    if (tail === undefined || bytes.byteLength === 0 || !this.#calls.has(toolCallId)) return;
+    const byteOffset = tail.endOffset;
+    tail.write(bytes);
+    if (!this.#subscriptions.has(call.sessionId)) return;
+    const data = Uint8Array.from(bytes);
     this.#publish(call, { kind: "delta", toolCallId, stream, byteOffset, data });
   }
 

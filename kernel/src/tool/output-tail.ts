@@ -1,15 +1,12 @@
 import type { OutputChunk } from "./output-notice.ts";
 
 const TAIL_BYTES = 64 * 1024;
-/** Smaller writes are joined, so that a chatty stream costs memory by bytes and not by writes. */
-const JOIN_BYTES = 4 * 1024;
+/** Most calls print little. */
+const FIRST_BYTES = 4 * 1024;
 
-/** The last 64 KiB of one stream and where they stand in it (D-071, D-072). */
+/** The last 64 KiB of one stream and where they stand in it (D-071, D-072), in a ring that grows up to that. */
 export class OutputTail {
-  readonly #pieces: Uint8Array[] = [];
-  #pending = "";
-  #pendingBytes = 0;
-  #keptBytes = 0;
+  #ring = new Uint8Array(0);
   #endOffset = 0;
 
   get endOffset(): number {
@@ -17,45 +14,38 @@ export class OutputTail {
   }
 
   get startOffset(): number {
-    return this.#endOffset - this.#keptBytes - this.#pendingBytes;
+    return Math.max(0, this.#endOffset - TAIL_BYTES);
   }
 
-  write(text: string): void {
-    const byteLength = Buffer.byteLength(text, "utf8");
-    this.#pending += text;
-    this.#pendingBytes += byteLength;
-    this.#endOffset += byteLength;
-    if (this.#pendingBytes >= JOIN_BYTES) this.#settle();
+  write(bytes: Uint8Array): void {
+    const kept = bytes.subarray(-TAIL_BYTES);
+    this.#endOffset += bytes.byteLength - kept.byteLength;
+    this.#grow(this.#endOffset + kept.byteLength);
+    const at = this.#endOffset % TAIL_BYTES;
+    const first = kept.subarray(0, TAIL_BYTES - at);
+    this.#ring.set(first, at);
+    this.#ring.set(kept.subarray(first.byteLength), 0);
+    this.#endOffset += kept.byteLength;
   }
 
   chunks(): OutputChunk[] {
-    this.#settle();
-    let byteOffset = this.startOffset;
-    return this.#pieces.map((data) => {
-      const chunk = { byteOffset, data };
-      byteOffset += data.byteLength;
-      return chunk;
-    });
+    const { startOffset, endOffset } = this;
+    if (startOffset === endOffset) return [];
+    const at = endOffset % TAIL_BYTES;
+    const data =
+      startOffset === 0
+        ? this.#ring.slice(0, endOffset)
+        : Buffer.concat([this.#ring.subarray(at), this.#ring.subarray(0, at)]);
+    return [{ byteOffset: startOffset, data }];
   }
 
-  #settle(): void {
-    if (this.#pendingBytes === 0) return;
-    const bytes = Buffer.from(this.#pending, "utf8");
-    // Only what is kept may stay alive, not the buffer it was cut from.
-    const piece = bytes.byteLength > TAIL_BYTES ? Buffer.from(bytes.subarray(-TAIL_BYTES)) : bytes;
-    this.#pieces.push(piece);
-    this.#keptBytes += piece.byteLength;
-    this.#pending = "";
-    this.#pendingBytes = 0;
-    while (this.#keptBytes > TAIL_BYTES) this.#dropExcess();
-  }
-
-  #dropExcess(): void {
-    const excess = this.#keptBytes - TAIL_BYTES;
-    const first = this.#pieces[0];
-    if (first === undefined) return;
-    if (first.byteLength <= excess) this.#pieces.shift();
-    else this.#pieces[0] = first.subarray(excess);
-    this.#keptBytes -= Math.min(first.byteLength, excess);
+  /** Before the ring is full its bytes stand from its beginning, so growing is a copy. */
+  #grow(byteLength: number): void {
+    const needed = Math.min(byteLength, TAIL_BYTES);
+    if (needed <= this.#ring.byteLength) return;
+    const size = Math.min(Math.max(2 * needed, FIRST_BYTES), TAIL_BYTES);
+    const grown = new Uint8Array(size);
+    grown.set(this.#ring);
+    this.#ring = grown;
   }
 }

@@ -1,17 +1,16 @@
 import type { Readable } from "node:stream";
-import { StringDecoder } from "node:string_decoder";
 import { setTimeout as delay } from "node:timers/promises";
-import type { OutputChunk } from "@cookie-agent/sdk/plugin";
+import type { OutputBytes } from "@cookie-agent/sdk/plugin";
 
 /** Resolves when the kernel's side has taken the output. */
-export type SendOutput = (output: OutputChunk[]) => Promise<void>;
+export type SendOutput = (output: OutputBytes[]) => Promise<void>;
 
 const FLUSH_BYTES = 4 * 1024;
 const FLUSH_MS = 50;
 /** A stream that brings more at once is given this long to fill its delta: a flood is cheaper in large ones. */
 const GATHER_MS = 2;
-/** Text held per stream while a delta is on its way; beyond it the pipe is not read. One read more fits one delta. */
-const HOLD_BYTES = 56 * 1024;
+/** Held per stream while a delta is on its way; beyond it the pipe is not read. One read more fits one delta. */
+const HOLD_BYTES = 192 * 1024;
 /** A pipe that some process keeps open after the shell's exit is read until it is quiet for this long… */
 const QUIET_MS = 50;
 /** …or until it has brought this much. */
@@ -19,7 +18,7 @@ const MAX_DRAIN_BYTES = 1024 * 1024;
 const POLL_MS = 10;
 
 /**
- * Carries the pipes of one child to the kernel as text (T-075): a delta at 4 KiB or after 50 ms, one at a time. While
+ * Carries the pipes of one child to the kernel (T-075): a delta at 4 KiB or after 50 ms, one at a time. While
  * one is pending the pipes fill and then throttle the child, so memory stays flat and timers fire.
  */
 export class OutputPump {
@@ -130,26 +129,24 @@ export class OutputPump {
   }
 }
 
-/** One pipe: decodes what it brings and holds it until it is taken. */
+/** One pipe: holds what it brings until it is taken. */
 class Source {
   readonly #name: string;
   readonly #pipe: Readable;
-  readonly #decoder = new StringDecoder("utf8");
   readonly end: Promise<void>;
-  #held: string[] = [];
+  #held: Uint8Array[] = [];
   heldBytes = 0;
   receivedBytes = 0;
   ended = false;
   #paused = false;
-  #closed = false;
 
   constructor(name: string, pipe: Readable, onData: () => void) {
     this.#name = name;
     this.#pipe = pipe;
-    pipe.on("data", (bytes: Buffer) => {
-      this.receivedBytes += bytes.length;
-      this.heldBytes += bytes.length;
-      this.#held.push(this.#decoder.write(bytes));
+    pipe.on("data", (bytes: Uint8Array) => {
+      this.receivedBytes += bytes.byteLength;
+      this.heldBytes += bytes.byteLength;
+      this.#held.push(bytes);
       if (this.heldBytes >= HOLD_BYTES) {
         this.#paused = true;
         pipe.pause();
@@ -167,23 +164,19 @@ class Source {
   }
 
   /** Hands over what is held and lets the pipe go on. */
-  take(): OutputChunk[] {
-    const text = this.#held.join("");
+  take(): OutputBytes[] {
+    const held = this.#held;
     this.#held = [];
     this.heldBytes = 0;
     if (this.#paused) {
       this.#paused = false;
       this.#pipe.resume();
     }
-    return text === "" ? [] : [{ stream: this.#name, text }];
+    return held.map((bytes) => ({ stream: this.#name, bytes }));
   }
 
-  /** Stops reading; a character that was cut short becomes U+FFFD. */
+  /** Stops reading. */
   close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
     this.#pipe.destroy();
-    const rest = this.#decoder.end();
-    if (rest !== "") this.#held.push(rest);
   }
 }

@@ -18,6 +18,7 @@ export type { HostClient, LogLevel } from "./host-client.ts";
 export type { PreparedCall, PrepareRequest } from "./prepared-call.ts";
 export { serve, servePlugin } from "./serve.ts";
 export type {
+  OutputBytes,
   OutputChunk,
   ProgressDelta,
   ToolAnswer,

@@ -39,6 +39,7 @@ export class PluginServer {
   readonly #calls = new Map<string, RunningCall>();
   #phase: "new" | "initializing" | "ready" | "stopping" = "new";
   #windowBytes = 0;
+  #takesRaw = false;
 
   constructor(plugin: Plugin, transport: Transport) {
     this.#plugin = plugin;
@@ -105,6 +106,7 @@ export class PluginServer {
     }
     this.#phase = "initializing";
     this.#windowBytes = params.limits.progress_window_bytes;
+    this.#takesRaw = params.capabilities.raw_output === true;
     const manifest = createManifest(this.#plugin, { kind: "node", entry: "." });
     try {
       await this.#definition.start?.(this.#contextOf(params));
@@ -207,6 +209,7 @@ export class PluginServer {
       invocationId: params.invocation_id,
       signal,
       windowBytes: this.#windowBytes,
+      raw: this.#takesRaw,
       stdin: params.stdin,
     });
     this.#calls.set(params.invocation_id, call);

@@ -1,12 +1,10 @@
 import { CookieError } from "../protocol/errors.ts";
-import { PROGRESS_LIMITS, ToolsProgress } from "../protocol/host-methods.ts";
-import type { ParamsInput } from "../protocol/method.ts";
+import { ToolsProgress } from "../protocol/host-methods.ts";
 import type { Connection } from "../rpc/connection.ts";
-import { cutText } from "../rpc/safe-message.ts";
+import { OutputDecoder } from "./output-decoder.ts";
+import { type OutputPiece, piecesOf } from "./output-piece.ts";
+import { type SplitDelta, splitDelta } from "./split-delta.ts";
 import type { ProgressDelta } from "./tool-invocation.ts";
-
-type Delta = ParamsInput<typeof ToolsProgress>;
-type Chunk = NonNullable<Delta["output"]>[number];
 
 /** How long text may still wait for room after its call was cancelled. */
 const CANCEL_WAIT_MS = 2000;
@@ -15,13 +13,16 @@ export interface ProgressSenderOptions {
   readonly connection: Connection;
   readonly invocationId: string;
   readonly signal: AbortSignal;
-  /** Text bytes that may be under way without acknowledgement (E-103). */
+  /** Bytes of output that may be under way without acknowledgement (E-103). */
   readonly windowBytes: number;
+  /** Whether the kernel takes raw output; else bytes go as text (E-016). */
+  readonly raw: boolean;
 }
 
 /** Sends the output of one call in order, in deltas the kernel accepts (E-100), inside the window (E-103). */
 export class ProgressSender {
   readonly #options: ProgressSenderOptions;
+  readonly #decoder: OutputDecoder | undefined;
   #sentBytes = 0;
   #acknowledgedBytes = 0;
   /** Set while an earlier delta waits for room, so that later ones queue up behind it. */
@@ -33,6 +34,7 @@ export class ProgressSender {
 
   constructor(options: ProgressSenderOptions) {
     this.#options = options;
+    this.#decoder = options.raw ? undefined : new OutputDecoder();
   }
 
   get sentText(): boolean {
@@ -50,8 +52,13 @@ export class ProgressSender {
       failed.catch(() => undefined);
       return failed;
     }
+    const pieces = piecesOf(progress.output);
+    return this.#sendAll(progress, this.#decoder?.decode(pieces) ?? pieces);
+  }
+
+  #sendAll(news: ProgressDelta, pieces: readonly OutputPiece[]): Promise<void> {
     let sent: Promise<void> = Promise.resolve();
-    for (const delta of splitDelta(progress)) {
+    for (const delta of splitDelta(news, pieces)) {
       sent = this.#enqueue(delta);
       // A tool may not await this; the failure then ends the call instead of the process.
       sent.catch((error: unknown) => {
@@ -61,7 +68,7 @@ export class ProgressSender {
     return sent;
   }
 
-  /** The kernel's cumulative count of captured text bytes. */
+  /** The kernel's cumulative count of captured bytes. */
   acknowledge(bytes: number): void {
     this.#acknowledgedBytes = Math.max(this.#acknowledgedBytes, bytes);
     this.#wake?.();
@@ -76,6 +83,7 @@ export class ProgressSender {
   /** Sends what still waits and takes nothing more; rejects when something given to `send` could not be sent. */
   async end(): Promise<void> {
     this.#ended = true;
+    void this.#sendAll({}, this.#decoder?.end() ?? []);
     await this.#tail?.catch(() => {});
     if (this.#failure !== undefined) throw this.#failure;
   }
@@ -100,7 +108,8 @@ export class ProgressSender {
   #write(delta: SplitDelta): Promise<void> {
     this.#sentBytes += delta.byteLength;
     const { connection, invocationId } = this.#options;
-    return connection.notify(ToolsProgress, { invocation_id: invocationId, ...delta.members });
+    const params = { invocation_id: invocationId, ...delta.members };
+    return connection.notify(ToolsProgress, params, delta.raw);
   }
 
   #hasRoom(byteLength: number): boolean {
@@ -141,66 +150,17 @@ function problemOf(progress: unknown): string | undefined {
   if (![message, display].every((text) => text === undefined || typeof text === "string")) {
     return "a message or display that is no text";
   }
-  if (output === undefined || typeof output === "string") return undefined;
+  if (output === undefined || typeof output === "string" || output instanceof Uint8Array) {
+    return undefined;
+  }
   const isChunks =
     Array.isArray(output) &&
-    output.every((chunk: Partial<Chunk> | null) => typeof chunk?.text === "string");
-  return isChunks ? undefined : "an output that is neither text nor a list of {stream, text}";
-}
-
-interface SplitDelta {
-  readonly byteLength: number;
-  readonly members: Omit<Delta, "invocation_id">;
-}
-
-/** Deltas of at most 8 chunks and 64 KiB of text, none of which ends inside a character (E-100, E-101). */
-export function splitDelta(progress: ProgressDelta): SplitDelta[] {
-  const deltas: SplitDelta[] = [];
-  let chunks: Chunk[] = [];
-  let byteLength = 0;
-  let news: Omit<Delta, "invocation_id" | "output"> = {
-    ...(progress.message === undefined ? {} : { message: cutNews(progress.message) }),
-    ...(progress.display === undefined ? {} : { display: cutNews(progress.display) }),
-  };
-  const finishDelta = () => {
-    const output = chunks.length === 0 ? {} : { output: chunks };
-    deltas.push({ byteLength, members: { ...news, ...output } });
-    chunks = [];
-    byteLength = 0;
-    news = {};
-  };
-  for (const chunk of toChunks(progress.output)) {
-    for (const text of splitText(chunk.text)) {
-      const textBytes = Buffer.byteLength(text);
-      const full = chunks.length === PROGRESS_LIMITS.chunks;
-      if (full || byteLength + textBytes > PROGRESS_LIMITS.textBytes) finishDelta();
-      chunks.push({ ...chunk, text });
-      byteLength += textBytes;
-    }
-  }
-  if (chunks.length > 0 || Object.keys(news).length > 0) finishDelta();
-  return deltas;
-}
-
-function toChunks(output: ProgressDelta["output"]): readonly Chunk[] {
-  if (output === undefined) return [];
-  return typeof output === "string" ? [{ text: output }] : output;
-}
-
-function splitText(text: string): string[] {
-  if (text === "") return [];
-  if (Buffer.byteLength(text) <= PROGRESS_LIMITS.textBytes) return [text];
-  const pieces: string[] = [];
-  const bytes = Buffer.from(text, "utf8");
-  for (let start = 0; start < bytes.length; ) {
-    let end = Math.min(start + PROGRESS_LIMITS.textBytes, bytes.length);
-    while (end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
-    pieces.push(bytes.toString("utf8", start, end));
-    start = end;
-  }
-  return pieces;
-}
-
-function cutNews(text: string): string {
-  return cutText(text, PROGRESS_LIMITS.presentationBytes);
+    output.every((chunk: { text?: unknown; bytes?: unknown } | null) =>
+      typeof chunk?.text === "string"
+        ? chunk.bytes === undefined
+        : chunk?.bytes instanceof Uint8Array,
+    );
+  return isChunks
+    ? undefined
+    : "an output that is neither text nor bytes nor a list of {stream, text} or {stream, bytes}";
 }

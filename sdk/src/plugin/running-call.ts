@@ -8,6 +8,8 @@ export interface RunningCallOptions {
   /** Aborted by `$/cancelRequest` and by the end of the connection. */
   readonly signal: AbortSignal;
   readonly windowBytes: number;
+  /** Whether the kernel takes raw output (E-016). */
+  readonly raw: boolean;
   readonly stdin: boolean;
 }
 

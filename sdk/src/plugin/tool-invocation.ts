@@ -25,16 +25,16 @@ export interface ToolInvocation<Args = JsonObject, State = unknown> {
   readonly limits: { readonly maxLines: number; readonly maxBytes: number };
   readonly host: HostClient;
   /**
-   * Streams output or news. Any amount of text may be given; it is split as the wire needs. Await it: it waits while
-   * more than 1 MiB is not yet captured by the kernel (E-103).
+   * Streams output or news. Any amount of it may be given; it is split as the wire needs. Await it: it waits while more
+   * than 1 MiB is not yet captured by the kernel (E-103). Bytes are handed over and must not change any more.
    */
   progress(delta: ProgressDelta): Promise<void>;
 }
 
 /** One step of a running call; any of its members may be absent. */
 export interface ProgressDelta {
-  /** Text of the one stream, or chunks of named streams; lossless. */
-  readonly output?: string | readonly OutputChunk[];
+  /** Text or bytes of the one stream, or chunks of named streams; lossless. */
+  readonly output?: string | Uint8Array | readonly (OutputChunk | OutputBytes)[];
   /** One short line about what goes on; at most 1 KiB is kept. */
   readonly message?: string;
   /** Replaces what a screen shows for this call; at most 1 KiB is kept. */
@@ -46,6 +46,16 @@ export interface OutputChunk {
   /** One of the streams that the tool's `output` declares. */
   readonly stream: string;
   readonly text: string;
+}
+
+/**
+ * Bytes of one named stream, meant as UTF-8: cheaper than text where there is much. A character may be cut between
+ * chunks; what is no UTF-8 becomes U+FFFD.
+ */
+export interface OutputBytes {
+  /** One of the streams that the tool's `output` declares. */
+  readonly stream: string;
+  readonly bytes: Uint8Array;
 }
 
 /** The answer of a call: exactly one of `content`, `outputs`, `streamed`, plus options (E-092). */

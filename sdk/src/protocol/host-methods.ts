@@ -14,9 +14,22 @@ import {
 export const PROGRESS_LIMITS = {
   chunks: 8,
   textBytes: 64 * 1024,
+  rawBytes: 256 * 1024,
   presentationBytes: 1024,
   totalPresentationBytes: 64 * 1024,
 } as const;
+
+/** Output of one stream: text, or so many of the raw bytes behind the frame, in the order of the chunks (E-016). */
+export const ProgressChunk = z
+  .strictObject({
+    stream: StreamName.optional(),
+    text: z.string().optional(),
+    byte_length: Count.optional(),
+  })
+  .refine((chunk) => (chunk.text === undefined) !== (chunk.byte_length === undefined), {
+    error: "expected exactly one of text, byte_length",
+  });
+export type ProgressChunk = z.infer<typeof ProgressChunk>;
 
 /**
  * Output and news of a running call (E-100). The limits are not part of the schema: a delta beyond them fails
@@ -26,10 +39,11 @@ export const ToolsProgress = notification(
   "host/tools/progress",
   fromPlugin({
     invocation_id: ToolCallId,
-    output: z.array(z.strictObject({ stream: StreamName.optional(), text: z.string() })).optional(),
+    output: z.array(ProgressChunk).optional(),
     message: z.string().optional(),
     display: z.string().optional(),
   }),
+  { raw: true },
 );
 export type ToolProgress = z.infer<typeof ToolsProgress.params>;
 

@@ -79,6 +79,7 @@ export {
   ArtifactsWrite,
   HostLog,
   PROGRESS_LIMITS,
+  ProgressChunk,
   type ToolProgress,
   ToolsProgress,
 } from "./host-methods.ts";

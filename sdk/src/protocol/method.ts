@@ -19,6 +19,8 @@ export interface Notification<Params extends z.ZodType = z.ZodType> {
   readonly kind: "notification";
   readonly name: string;
   readonly params: Params;
+  /** Whether raw bytes may follow its frame (E-016). */
+  readonly raw: boolean;
 }
 
 export type ParamsOf<M extends Method | Notification> = z.infer<M["params"]>;
@@ -34,8 +36,12 @@ export function request<P extends z.ZodType, R extends z.ZodType>(
   return { kind: "request", name, params, result };
 }
 
-export function notification<P extends z.ZodType>(name: string, params: P): Notification<P> {
-  return { kind: "notification", name, params };
+export function notification<P extends z.ZodType>(
+  name: string,
+  params: P,
+  { raw = false } = {},
+): Notification<P> {
+  return { kind: "notification", name, params, raw };
 }
 
 /** What a plugin sends: unknown members are errors, `_meta` is always allowed (E-006). */

@@ -45,6 +45,8 @@ export const PluginInitialize = request(
       interception: z.boolean(),
       prepare: z.boolean(),
       progress: z.boolean(),
+      /** Whether output may come as raw bytes behind its frame (E-016). */
+      raw_output: z.boolean().optional(),
       dynamic_tools: z.boolean(),
       /** Host grants in force, after tier and user grants. */
       services: z.array(HostGrant),

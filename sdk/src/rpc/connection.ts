@@ -22,6 +22,7 @@ import { checkValue } from "./check-value.ts";
 import { InboundGate } from "./inbound-gate.ts";
 import "./json-rpc-runtime.ts";
 import { OutboundWriter } from "./outbound-writer.ts";
+import { bytesBehind, withBytes } from "./raw-frame.ts";
 import type { Transport } from "./transport.ts";
 import { fromWireError, toResponseError, toWireError } from "./wire-error.ts";
 
@@ -51,7 +52,7 @@ interface RequestEntry {
 
 interface NotificationEntry {
   readonly notification: Notification;
-  handle(params: unknown): void | Promise<void>;
+  handle(params: unknown, raw: readonly Uint8Array[] | undefined): void | Promise<void>;
 }
 
 /** Error text of these methods is for a model and may have several lines (E-172). */
@@ -118,14 +119,17 @@ export class Connection {
     });
   }
 
-  /** Registers the handler of a notification; to be called before `listen`. */
+  /**
+   * Registers the handler of a notification; to be called before `listen`. It also gets the raw bytes that came behind
+   * the frame (E-016).
+   */
   onNotification<N extends Notification>(
     notification: N,
-    handler: (params: ParamsOf<N>) => void | Promise<void>,
+    handler: (params: ParamsOf<N>, raw: readonly Uint8Array[] | undefined) => void | Promise<void>,
   ): void {
     this.#notifications.set(notification.name, {
       notification,
-      handle: (params) => handler(params as ParamsOf<N>),
+      handle: (params, raw) => handler(params as ParamsOf<N>, raw),
     });
   }
 
@@ -173,9 +177,14 @@ export class Connection {
 
   /**
    * Sends a notification; resolves when the stream took it, so awaiting it is back-pressure. On a closed connection it
-   * is dropped. Rejects with `invalid_params` or `resource_limit` only.
+   * is dropped. Rejects with `invalid_params` or `resource_limit` only. `raw` is written behind the frame (E-016) and
+   * must not change any more.
    */
-  async notify<N extends Notification>(notification: N, params: ParamsInput<N>): Promise<void> {
+  async notify<N extends Notification>(
+    notification: N,
+    params: ParamsInput<N>,
+    raw?: readonly Uint8Array[],
+  ): Promise<void> {
     const sent = this.#checkOutgoing(notification, params);
     if (this.#isClosed) return;
     const frame: NotificationMessage = {
@@ -183,7 +192,7 @@ export class Connection {
       method: notification.name,
       params: sent as object,
     };
-    return this.#writer.write(frame);
+    return this.#writer.write(raw === undefined ? frame : withBytes(frame, raw));
   }
 
   /** Fails what is pending, aborts what is served, and ends our side of the transport. Idempotent. */
@@ -270,9 +279,13 @@ export class Connection {
     const entry = this.#notifications.get(message.method);
     if (entry === undefined) return undefined;
     try {
+      const raw = bytesBehind(message);
+      if (raw !== undefined && !entry.notification.raw) {
+        throw new CookieError("protocol_violation", `${message.method} takes no raw bytes`);
+      }
       const checked = checkValue(entry.notification.params, message.params ?? {});
       if (!checked.ok) throw invalidParams(message.method, checked);
-      return entry.handle(checked.value) ?? undefined;
+      return entry.handle(checked.value, raw) ?? undefined;
     } catch (error) {
       this.#reportProtocol(error);
       return undefined;

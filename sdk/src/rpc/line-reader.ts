@@ -8,12 +8,17 @@ import {
 } from "vscode-jsonrpc";
 import { MAX_FRAME_BYTES } from "../protocol/version.ts";
 import { FrameValve, skipsDispatchQueue } from "./frame-valve.ts";
+import { announcesBytes, readAnnouncement } from "./raw-announcement.ts";
+import { lengthOf, withBytes } from "./raw-frame.ts";
+import { RawIntake } from "./raw-intake.ts";
 
 /** A line that was skipped, for a diagnostic (E-002). */
 export interface BadLine {
   readonly reason: string;
   /** At most the first 200 characters. */
   readonly head: string;
+  /** Where the next line begins cannot be known: nothing is read any more, the pipe has to end (E-016). */
+  readonly final: boolean;
 }
 
 const LF = 0x0a;
@@ -29,6 +34,15 @@ export interface LineReaderOptions {
   readonly input: Readable;
   onBadLine(bad: BadLine): void;
   readonly maxFrameBytes?: number;
+  /** Whether the peer was told that raw bytes may follow a line (E-016); default false. */
+  readonly raw?: boolean;
+}
+
+/** Bytes behind a line that is read already. */
+interface BytesBehind {
+  readonly frame: Message;
+  readonly line: Buffer;
+  readonly intake: RawIntake;
 }
 
 /**
@@ -45,6 +59,10 @@ export class LineReader extends AbstractMessageReader {
   #pending: Buffer = EMPTY;
   #byteLength = 0;
   #skipping = false;
+  #behind: BytesBehind | undefined;
+  /** Raw bytes that nobody wants, still to come. */
+  #unwantedBytes = 0;
+  #lost = false;
   #ended = false;
   #closeFired = false;
 
@@ -76,28 +94,52 @@ export class LineReader extends AbstractMessageReader {
     super.dispose();
   }
 
-  #reportBadLine(reason: string, line: Buffer): void {
+  #reportBadLine(reason: string, line: Buffer, final = false): void {
     const head = line.subarray(0, HEAD_BYTES).toString("utf8").slice(0, HEAD_CHARACTERS);
-    this.#options.onBadLine({ reason, head });
+    this.#options.onBadLine({ reason, head, final });
   }
 
   readonly #onData = (chunk: Buffer): void => {
     let start = 0;
-    while (start < chunk.length) {
-      const newline = chunk.indexOf(LF, start);
-      const part = chunk.subarray(start, newline < 0 ? chunk.length : newline);
-      if (!this.#skipping && this.#byteLength + part.length > this.#maxFrameBytes) {
-        this.#skipLine(part);
-      }
-      if (newline < 0) {
-        if (!this.#skipping) this.#keep(part);
-        return;
-      }
-      start = newline + 1;
-      if (this.#skipping) this.#skipping = false;
-      else this.#finishLine(part);
+    while (start < chunk.length && !this.#lost) {
+      const rest = chunk.subarray(start);
+      start +=
+        this.#behind === undefined ? this.#takeLine(rest) : this.#takeBytes(rest, this.#behind);
     }
   };
+
+  /** Takes raw bytes or what belongs to one line, and tells how much that was. */
+  #takeLine(chunk: Buffer): number {
+    if (this.#unwantedBytes > 0) {
+      const unwanted = Math.min(this.#unwantedBytes, chunk.length);
+      this.#unwantedBytes -= unwanted;
+      return unwanted;
+    }
+    const newline = chunk.indexOf(LF);
+    const part = newline < 0 ? chunk : chunk.subarray(0, newline);
+    if (!this.#skipping && this.#byteLength + part.length > this.#maxFrameBytes) {
+      this.#skipLine(part);
+    }
+    if (newline < 0) {
+      if (!this.#skipping) this.#keep(part);
+      return chunk.length;
+    }
+    if (this.#skipping) this.#skipping = false;
+    else this.#finishLine(part);
+    return newline + 1;
+  }
+
+  #takeBytes(chunk: Buffer, { frame, line, intake }: BytesBehind): number {
+    const taken = intake.take(chunk);
+    if (intake.missingBytes === 0) this.#finishBytes({ frame, line, intake });
+    return taken;
+  }
+
+  #finishBytes({ frame, line, intake }: BytesBehind): void {
+    this.#behind = undefined;
+    const { parts } = intake;
+    this.#deliver(withBytes(frame, parts), line, lengthOf(parts));
+  }
 
   #skipLine(part: Buffer): void {
     const begun = this.#pending.subarray(0, Math.min(this.#byteLength, HEAD_BYTES));
@@ -132,11 +174,33 @@ export class LineReader extends AbstractMessageReader {
     if (line.length === 0) return;
     const frame = parseFrame(line);
     if (typeof frame === "string") this.#reportBadLine(frame, line);
+    else if (announcesBytes(frame)) this.#expectBytes(frame, line);
     else this.#deliver(frame, line);
   }
 
-  #deliver(frame: Message, line: Buffer): void {
-    if (!skipsDispatchQueue(frame)) this.flow.admit(frame, line.length);
+  /** What follows must never be read as lines: it is what some command printed. */
+  #expectBytes(frame: Message, line: Buffer): void {
+    const announced = readAnnouncement(frame, this.#options.raw === true, this.#maxFrameBytes);
+    if ("lost" in announced) {
+      this.#lose(announced.lost, line);
+    } else if (announced.problem !== undefined) {
+      this.#unwantedBytes = announced.byteLength;
+      this.#reportBadLine(announced.problem, line);
+    } else {
+      this.#behind = { frame, line, intake: new RawIntake(announced.byteLength) };
+      if (announced.byteLength === 0) this.#finishBytes(this.#behind);
+    }
+  }
+
+  #lose(reason: string, line: Buffer): void {
+    this.#lost = true;
+    this.#pending = EMPTY;
+    this.#reportBadLine(reason, line, true);
+    this.#onClose();
+  }
+
+  #deliver(frame: Message, line: Buffer, rawBytes = 0): void {
+    if (!skipsDispatchQueue(frame)) this.flow.admit(frame, line.length + rawBytes);
     try {
       this.#callback?.(frame);
     } catch (error) {
@@ -147,7 +211,13 @@ export class LineReader extends AbstractMessageReader {
   }
 
   readonly #onEnd = (): void => {
-    if (!this.#skipping) this.#finishLine(EMPTY);
+    if (this.#behind !== undefined) {
+      const { intake, line } = this.#behind;
+      this.#reportBadLine(`the pipe ended ${intake.missingBytes} raw bytes early`, line);
+      this.#behind = undefined;
+    } else if (!this.#skipping && !this.#lost) {
+      this.#finishLine(EMPTY);
+    }
     this.#onClose();
   };
 
@@ -171,6 +241,7 @@ export class LineReader extends AbstractMessageReader {
     this.#input.off("close", this.#onClose);
     this.#pending = EMPTY;
     this.#byteLength = 0;
+    this.#behind = undefined;
     this.flow.reset();
     if (!this.#input.destroyed) this.#input.resume();
   }

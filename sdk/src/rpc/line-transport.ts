@@ -12,6 +12,8 @@ export interface LineTransportOptions {
   onBadLine(bad: BadLine): void;
   /** Bytes of one line without its LF; default 4 MiB. */
   readonly maxFrameBytes?: number;
+  /** Whether the peer was told that raw bytes may follow a line (E-016); default false. */
+  readonly raw?: boolean;
 }
 
 export interface LineTransport extends Transport {

@@ -2,6 +2,7 @@ import type { Writable } from "node:stream";
 import { AbstractMessageWriter, type Message, Message as Messages } from "vscode-jsonrpc";
 import { CookieError } from "../protocol/errors.ts";
 import { MAX_FRAME_BYTES } from "../protocol/version.ts";
+import { bytesBehind, lengthOf } from "./raw-frame.ts";
 import { toWireError } from "./wire-error.ts";
 
 export interface LineWriterOptions {
@@ -41,9 +42,10 @@ export class LineWriter extends AbstractMessageWriter {
 
   /** Frames for a closed stream are dropped: the reader's close event tells the owner. */
   async write(message: Message): Promise<void> {
-    const line = this.#encode(message);
+    const parts = bytesBehind(message);
+    const line = this.#encode(parts === undefined ? message : this.#announce(message, parts));
     if (this.#closed || this.#output.writableEnded) return;
-    if (this.#output.write(line)) return;
+    if (parts === undefined ? this.#output.write(line) : this.#writeAll(line, parts)) return;
     // One promise for all waiters: a drain listener per frame would be quadratic.
     this.#drain ??= new Promise((resolve) => {
       this.#releaseDrain = resolve;
@@ -55,6 +57,22 @@ export class LineWriter extends AbstractMessageWriter {
     if (!this.#closed) this.#output.end();
   }
 
+  /** In one system call, where the stream can. */
+  #writeAll(line: string | Buffer, parts: readonly Uint8Array[]): boolean {
+    this.#output.cork();
+    let hasRoom = this.#output.write(Buffer.from(line));
+    for (const part of parts) hasRoom = this.#output.write(part);
+    this.#output.uncork();
+    return hasRoom;
+  }
+
+  /** The frame with the number of its raw bytes in their place (E-016). */
+  #announce(message: Message, parts: readonly Uint8Array[]): Message {
+    const raw = lengthOf(parts);
+    if (raw <= this.#maxFrameBytes) return Object.assign({ ...message }, { raw });
+    throw overCap(this.#maxFrameBytes);
+  }
+
   #encode(message: Message): string | Buffer {
     let error: CookieError;
     try {
@@ -63,11 +81,7 @@ export class LineWriter extends AbstractMessageWriter {
       if (text.length < DIRECT_LENGTH && text.length * 3 <= this.#maxFrameBytes) return `${text}\n`;
       const byteLength = Buffer.byteLength(text);
       if (byteLength <= this.#maxFrameBytes) return encodeLine(text, byteLength);
-      error = new CookieError(
-        "resource_limit",
-        `a frame may hold ${this.#maxFrameBytes} bytes; send less at once or store the text as an artifact`,
-        { data: { limit: this.#maxFrameBytes } },
-      );
+      error = overCap(this.#maxFrameBytes);
     } catch (cause) {
       error = new CookieError("internal", "a frame holds what JSON cannot express", { cause });
     }
@@ -92,4 +106,12 @@ export class LineWriter extends AbstractMessageWriter {
     this.fireError(error);
     this.#onClose();
   };
+}
+
+function overCap(limit: number): CookieError {
+  return new CookieError(
+    "resource_limit",
+    `a frame may hold ${limit} bytes; send less at once or store the text as an artifact`,
+    { data: { limit } },
+  );
 }

@@ -7,6 +7,7 @@ import {
 } from "vscode-jsonrpc";
 import "./json-rpc-runtime.ts";
 import { FrameValve, skipsDispatchQueue } from "./frame-valve.ts";
+import { bytesBehind, withBytes } from "./raw-frame.ts";
 import type { Transport } from "./transport.ts";
 
 /**
@@ -59,10 +60,12 @@ class MemoryReader extends AbstractMessageReader {
   }
 
   /** Resolves when the queue has room again. */
-  async accept(text: string): Promise<void> {
+  async accept(text: string, raw?: Buffer): Promise<void> {
     if (this.#finished) return;
-    const frame = JSON.parse(text) as Message;
-    if (!skipsDispatchQueue(frame)) this.flow.admit(frame, text.length);
+    const parsed = JSON.parse(text) as Message;
+    const frame = raw === undefined ? parsed : withBytes(parsed, [raw]);
+    const byteLength = text.length + (raw?.length ?? 0);
+    if (!skipsDispatchQueue(frame)) this.flow.admit(frame, byteLength);
     if (this.#callback === undefined) this.#held.push(frame);
     else this.#callback(frame);
     return this.#room;
@@ -112,7 +115,10 @@ class MemoryWriter extends AbstractMessageWriter {
   }
 
   write(message: Message): Promise<void> {
-    return this.#peer.accept(JSON.stringify(message));
+    const parts = bytesBehind(message);
+    if (parts === undefined) return this.#peer.accept(JSON.stringify(message));
+    const line = JSON.stringify({ ...message, raw: undefined });
+    return this.#peer.accept(line, Buffer.concat(parts));
   }
 
   end(): void {

@@ -8,7 +8,7 @@ function preview(
   limits = { maxLines: 2000, maxBytes: 51_200 },
 ) {
   const builder = new PreviewBuilder(limits, form);
-  for (const chunk of chunks) builder.write(chunk);
+  for (const chunk of chunks) builder.write(Buffer.from(chunk));
   return builder.finish();
 }
 

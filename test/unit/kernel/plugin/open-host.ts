@@ -8,13 +8,13 @@ import type {
   RunId,
   SessionId,
   ToolCallId,
-  ToolProgress,
 } from "@cookie-agent/sdk/protocol";
 import { onTestFinished } from "vitest";
 import type { PluginEntry } from "../../../../kernel/src/config/plugin-entry.ts";
 import type { CallContext } from "../../../../kernel/src/plugin/host-services.ts";
 import type { PluginCall } from "../../../../kernel/src/plugin/plugin-call.ts";
 import { PluginHost, type PluginHostOptions } from "../../../../kernel/src/plugin/plugin-host.ts";
+import type { ProgressNews } from "../../../../kernel/src/plugin/progress-news.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
 
 export const FIXTURES = join(import.meta.dirname, "../../../fixtures/plugins");
@@ -99,18 +99,17 @@ export function callOf(
   tool: string,
   args: Record<string, unknown> = {},
   more: Omit<Partial<PluginCall>, "params"> & { params?: Partial<PluginCall["params"]> } = {},
-): PluginCall & { readonly deltas: ToolProgress[]; readonly text: () => string } {
-  const deltas: ToolProgress[] = [];
-  let captured = 0;
+): PluginCall & { readonly deltas: ProgressNews[]; readonly text: () => string } {
+  const deltas: ProgressNews[] = [];
   const { params, ...rest } = more;
   return {
     timeoutMs: 60_000,
     generation: null,
     rootSessionId: SESSION,
     onProgress: async (delta) => {
-      deltas.push(delta);
-      for (const { text } of delta.output ?? []) captured += Buffer.byteLength(text);
-      return captured;
+      // Bytes are good only until this has returned.
+      const output = delta.output.map(({ stream, data }) => ({ stream, data: Buffer.from(data) }));
+      deltas.push({ ...delta, output });
     },
     ...rest,
     params: {
@@ -129,10 +128,9 @@ export function callOf(
     },
     deltas,
     text: () =>
-      deltas
-        .flatMap(({ output }) => output ?? [])
-        .map(({ text }) => text)
-        .join(""),
+      Buffer.concat(
+        deltas.flatMap(({ output }) => output.map(({ data }) => Buffer.from(data))),
+      ).toString(),
   };
 }
 

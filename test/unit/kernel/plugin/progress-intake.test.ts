@@ -14,21 +14,16 @@ const delta = (text: string, stream?: string): ToolProgress => ({
 });
 
 function open(options: Partial<ProgressIntakeOptions> = {}) {
-  const stored: { stream: string | undefined; text: string }[] = [];
+  const stored: { stream: string | null; text: string }[] = [];
   const acks: number[] = [];
   const failures: string[] = [];
-  let captured = 0;
   const intake = new ProgressIntake({
     output: { mode: "single" },
     windowBytes: null,
     ackBytes: 128 * 1024,
-    capture: async ({ output = [] }) => {
+    capture: async ({ output }) => {
       await Promise.resolve();
-      for (const { stream, text } of output) {
-        captured += Buffer.byteLength(text);
-        stored.push({ stream, text });
-      }
-      return captured;
+      for (const { stream, data } of output) stored.push({ stream, text: data.toString() });
     },
     acknowledge: (bytes) => acks.push(bytes),
     fail: (error) => failures.push(error.code),
@@ -70,7 +65,7 @@ describe("ProgressIntake", () => {
   });
 
   test("[E-103] more than the window unacknowledged fails, exactly the window does not", async () => {
-    const blocked = { windowBytes: 1024, capture: () => new Promise<number>(() => {}) };
+    const blocked = { windowBytes: 1024, capture: () => new Promise(() => {}) };
     const { intake, failures } = open(blocked);
     void intake.accept(delta("x".repeat(1024)));
     expect(failures).toEqual([]);
@@ -107,10 +102,9 @@ describe("ProgressIntake", () => {
     const shown: string[] = [];
     let captured = 0;
     const { intake, failures } = open({
-      capture: ({ message = "", display = "", output = [] }) => {
+      capture: async ({ message = "", display = "", output }) => {
         shown.push(message, display);
-        for (const { text } of output) captured += text.length;
-        return Promise.resolve(captured);
+        for (const { data } of output) captured += data.length;
       },
     });
     for (let sent = 0; sent < 50; sent += 1) {

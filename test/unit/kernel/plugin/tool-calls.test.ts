@@ -21,8 +21,7 @@ describe("progress", () => {
       {
         onProgress: async (delta) => {
           await new Promise((resolve) => setTimeout(resolve, 5));
-          for (const { text } of delta.output ?? []) stored += text.length;
-          return stored;
+          for (const { data } of delta.output) stored += data.length;
         },
       },
     );
@@ -52,8 +51,7 @@ describe("progress", () => {
           most = Math.max(most, waiting);
           await new Promise((resolve) => setTimeout(resolve, 1));
           waiting -= 1;
-          for (const { text } of delta.output ?? []) stored += text.length;
-          return stored;
+          for (const { data } of delta.output) stored += data.length;
         },
       },
     );

@@ -310,10 +310,7 @@ describe("dispatch of one turn", () => {
     ]);
     const abort = new AbortController();
     room.plugins.answer = async ({ call, signal }) => {
-      await call.onProgress({
-        invocation_id: call.params.invocation_id,
-        output: [{ stream: "stdout", text: "half" }],
-      });
+      await call.onProgress({ output: [{ stream: "stdout", data: "half" }] });
       abort.abort();
       expect(signal.aborted).toBe(true);
       throw new CookieError("cancelled", "the call was cancelled");

@@ -83,18 +83,15 @@ describe("execution of one call", () => {
   test("[T-037] [S-250] output goes to the capture, messages and display to the log", async () => {
     const room = openRoom([SHELL]);
     room.plugins.answer = async ({ call }) => {
-      const invocation_id = call.params.invocation_id;
-      const acknowledged = await call.onProgress({
-        invocation_id,
+      await call.onProgress({
         output: [
-          { stream: "stdout", text: "é" },
-          { stream: "stderr", text: "!" },
+          { stream: "stdout", data: "é" },
+          { stream: "stderr", data: "!" },
         ],
         message: "half\u0007way",
         display: "a\n\u001b[1mb",
       });
-      expect(acknowledged).toBe(3);
-      await call.onProgress({ invocation_id, output: [{ stream: "stdout", text: "t" }] });
+      await call.onProgress({ output: [{ stream: "stdout", data: "t" }] });
       return { streamed: true };
     };
     const [outcome] = await room.dispatch([["shell", {}]]);
@@ -113,10 +110,7 @@ describe("execution of one call", () => {
     const room = openRoom([SHELL]);
     room.plugins.answer = async ({ call }) => {
       for (let step = 0; step < 70; step += 1) {
-        await call.onProgress({
-          invocation_id: call.params.invocation_id,
-          display: "l".repeat(1000),
-        });
+        await call.onProgress({ output: [], display: "l".repeat(1000) });
       }
       return { streamed: true, display: "f".repeat(60_000) };
     };
@@ -148,10 +142,7 @@ describe("execution of one call", () => {
   test("[T-041] [S-120] [E-094] a crash keeps the accepted output as incomplete beside the error", async () => {
     const room = openRoom([SHELL]);
     room.plugins.answer = async ({ call }) => {
-      await call.onProgress({
-        invocation_id: call.params.invocation_id,
-        output: [{ stream: "stdout", text: "begun\n" }],
-      });
+      await call.onProgress({ output: [{ stream: "stdout", data: "begun\n" }] });
       throw new CookieError("plugin_crashed", "builtin.test exited with SIGKILL");
     };
     const [outcome] = await room.dispatch([["shell", {}]]);

@@ -13,6 +13,8 @@ function begin(hub: OutputHub, streams: string[] = ["stdout"], sessionId = SESSI
   return { toolCallId, feed: hub.begin({ sessionId, toolCallId, streams }) };
 }
 
+const utf8 = (text: string) => Buffer.from(text);
+
 async function take(subscription: OutputSubscription, count: number): Promise<OutputNotice[]> {
   const notices: OutputNotice[] = [];
   for await (const notice of subscription) {
@@ -35,9 +37,9 @@ describe("live output", () => {
   test("[S-064] a subscriber gets a snapshot, then deltas, without loss between", async () => {
     const hub = new OutputHub();
     const { toolCallId, feed } = begin(hub);
-    feed.write("stdout", "é1");
+    feed.write("stdout", utf8("é1"));
     const subscription = hub.subscribe(SESSION);
-    feed.write("stdout", "2");
+    feed.write("stdout", utf8("2"));
     const notices = await take(subscription, 2);
     expect(notices).toMatchObject([
       { kind: "snapshot", toolCallId, stream: "stdout", startOffset: 0, endOffset: 3 },
@@ -49,9 +51,9 @@ describe("live output", () => {
   test("[S-064] a call that begins later begins with a snapshot, of its own session only", async () => {
     const hub = new OutputHub();
     const subscription = hub.subscribe(SESSION);
-    begin(hub, ["stdout"], OTHER).feed.write("stdout", "not ours");
+    begin(hub, ["stdout"], OTHER).feed.write("stdout", utf8("not ours"));
     const { toolCallId, feed } = begin(hub, []);
-    feed.write(null, "ours");
+    feed.write(null, utf8("ours"));
     expect(await take(subscription, 2)).toMatchObject([
       { kind: "snapshot", toolCallId, stream: "output", chunks: [] },
       { kind: "delta", toolCallId, stream: "output" },
@@ -62,7 +64,7 @@ describe("live output", () => {
   test("[S-064] only the last 64 KiB of a stream are kept, and a gap says so", async () => {
     const hub = new OutputHub();
     const { feed } = begin(hub);
-    for (let i = 0; i < 300; i += 1) feed.write("stdout", String(i % 10).repeat(1000));
+    for (let i = 0; i < 300; i += 1) feed.write("stdout", utf8(String(i % 10).repeat(1000)));
     const notices = await take(hub.subscribe(SESSION), 2);
     const [gap, snapshot] = notices;
     expect(gap).toMatchObject({ kind: "gap", nextOffset: 300_000 - 65_536 });
@@ -75,8 +77,8 @@ describe("live output", () => {
     const hub = new OutputHub();
     const { feed } = begin(hub);
     const subscription = hub.subscribe(SESSION);
-    for (let i = 0; i < 300; i += 1) feed.write("stdout", "x");
-    const before = await firstNotices(subscription, 256, () => feed.write("stdout", "y"));
+    for (let i = 0; i < 300; i += 1) feed.write("stdout", utf8("x"));
+    const before = await firstNotices(subscription, 256, () => feed.write("stdout", utf8("y")));
     expect(before.at(254)).toMatchObject({ kind: "delta", byteOffset: 253 });
     expect(before.at(255)).toEqual(expect.objectContaining({ kind: "gap", nextOffset: 300 }));
   });
@@ -84,9 +86,9 @@ describe("live output", () => {
   test("[S-064] [D-072] nothing is kept of a call that has ended", async () => {
     const hub = new OutputHub();
     const ended = begin(hub).feed;
-    ended.write("stdout", "before");
+    ended.write("stdout", utf8("before"));
     ended.end();
-    ended.write("stdout", "after");
+    ended.write("stdout", utf8("after"));
     const { toolCallId } = begin(hub);
     expect(hub.active(SESSION)).toEqual([{ toolCallId, streams: ["stdout"] }]);
     expect(await take(hub.subscribe(SESSION), 1)).toMatchObject([{ toolCallId, chunks: [] }]);

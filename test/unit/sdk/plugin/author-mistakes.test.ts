@@ -70,8 +70,8 @@ test.for<[unknown, RegExp]>([
   ["text", /progress was given no object/],
   [undefined, /progress was given no object/],
   [{ text: "a" }, /unknown member text/],
-  [{ output: 5 }, /neither text nor a list/],
-  [{ output: [{ stream: "a", text: 5 }] }, /neither text nor a list/],
+  [{ output: 5 }, /neither text nor bytes nor a list/],
+  [{ output: [{ stream: "a", text: 5 }] }, /neither text nor bytes nor a list/],
   [{ message: 5 }, /a message or display that is no text/],
 ])(
   "[E-100] progress(%j) fails the call with the reason, awaited or not",

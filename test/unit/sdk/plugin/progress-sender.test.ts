@@ -2,7 +2,8 @@ import { definePlugin, type ProgressDelta, type ToolInvocation } from "@cookie-a
 import { CookieError, ToolsCall, ToolsProgressAck } from "@cookie-agent/sdk/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { splitDelta } from "../../../../sdk/src/plugin/progress-sender.ts";
+import { piecesOf } from "../../../../sdk/src/plugin/output-piece.ts";
+import { splitDelta } from "../../../../sdk/src/plugin/split-delta.ts";
 import { callParams, ID } from "../support/plugin-params.ts";
 import { serveInMemory } from "../support/serve-in-memory.ts";
 
@@ -36,15 +37,15 @@ describe("splitting", () => {
     });
     fc.assert(
       fc.property(output, (chunks) => {
-        const deltas = splitDelta({ output: chunks });
+        const deltas = splitDelta({}, piecesOf(chunks));
         const sent = { stdout: "", stderr: "" };
         for (const { members, byteLength } of deltas) {
           const parts = members.output ?? [];
           expect(parts.length).toBeLessThanOrEqual(8);
-          const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(part.text), 0);
+          const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(part.text ?? ""), 0);
           expect(bytes).toBe(byteLength);
           expect(bytes).toBeLessThanOrEqual(64 * KIB);
-          for (const part of parts) sent[part.stream as "stdout"] += part.text;
+          for (const part of parts) sent[part.stream as "stdout"] += part.text ?? "";
         }
         for (const stream of ["stdout", "stderr"] as const) {
           const given = chunks.filter((c) => c.stream === stream).map((c) => c.text);
@@ -56,21 +57,20 @@ describe("splitting", () => {
   });
 
   test("[E-100] news goes with the first delta and is cut at 1 KiB", () => {
-    const deltas = splitDelta({
-      output: "x".repeat(100 * KIB),
-      message: "é".repeat(KIB),
-      display: "shown",
-    });
+    const deltas = splitDelta(
+      { message: "é".repeat(KIB), display: "shown" },
+      piecesOf("x".repeat(100 * KIB)),
+    );
     expect(deltas.map((delta) => delta.byteLength)).toEqual([64 * KIB, 36 * KIB]);
     expect(Buffer.byteLength(deltas[0]?.members.message ?? "")).toBe(KIB);
     expect(deltas[0]?.members.display).toBe("shown");
     expect(deltas[1]?.members).not.toHaveProperty("message");
   });
 
-  test.for([[{}], [{ output: "" }], [{ output: [] }]] satisfies [ProgressDelta][])(
+  test.for([undefined, "", [], new Uint8Array(0)] satisfies ProgressDelta["output"][])(
     "%j sends nothing",
-    ([delta]) => {
-      expect(splitDelta(delta)).toEqual([]);
+    (output) => {
+      expect(splitDelta({}, piecesOf(output))).toEqual([]);
     },
   );
 });
@@ -86,7 +86,7 @@ describe("the window", () => {
       { initialize: { limits } },
     );
     const received = () =>
-      progress.reduce((sum, delta) => sum + (delta.output?.[0]?.text.length ?? 0), 0);
+      progress.reduce((sum, delta) => sum + (delta.output?.[0]?.text?.length ?? 0), 0);
     const call = kernel.request(ToolsCall, callParams("t", {}));
     let acknowledged = 0;
     let most = 0;
@@ -140,14 +140,14 @@ describe("the window", () => {
     while (!done) {
       acknowledged = progress
         .flatMap((delta) => delta.output ?? [])
-        .reduce((sum, part) => sum + part.text.length, 0);
+        .reduce((sum, part) => sum + (part.text?.length ?? 0), 0);
       await kernel.notify(ToolsProgressAck, ack(acknowledged));
       await new Promise((resolve) => setImmediate(resolve));
     }
     await finished;
     const numbers = progress
       .flatMap((delta) => delta.output ?? [])
-      .map((part) => Number.parseInt(part.text, 10));
+      .map((part) => Number.parseInt(part.text ?? "", 10));
     expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
     expect(new Set(numbers).size).toBe(50);
     await stop();
@@ -177,7 +177,7 @@ describe("the window", () => {
       code: "execution_failed",
       message: "it broke",
     });
-    const sent = progress.reduce((sum, delta) => sum + (delta.output?.[0]?.text.length ?? 0), 0);
+    const sent = progress.reduce((sum, delta) => sum + (delta.output?.[0]?.text?.length ?? 0), 0);
     expect(sent).toBeLessThanOrEqual(100 * KIB);
     await stop();
   });

@@ -33,7 +33,7 @@ async function startPlugin(name: string): Promise<ChildPeer & { kernel: Connecti
   const kernel = new Connection({ transport: peer.transport, side: "kernel" });
   let received = 0;
   kernel.onNotification(ToolsProgress, async (delta) => {
-    received += delta.output?.[0]?.text.length ?? 0;
+    received += delta.output?.[0]?.text?.length ?? 0;
     await kernel.notify(ToolsProgressAck, { invocation_id: delta.invocation_id, bytes: received });
   });
   kernel.listen();
@@ -98,7 +98,7 @@ test("[E-011] [E-103] output beyond what a pipe holds blocks nothing and arrives
   const kernel = new Connection({ transport: peer.transport, side: "kernel" });
   let received = 0;
   kernel.onNotification(ToolsProgress, async (delta) => {
-    received += delta.output?.[0]?.text.length ?? 0;
+    received += delta.output?.[0]?.text?.length ?? 0;
     await kernel.notify(ToolsProgressAck, { invocation_id: delta.invocation_id, bytes: received });
   });
   kernel.listen();
