@@ -13,8 +13,8 @@ export interface StoredArtifact {
  */
 export interface CaptureFile {
   readonly byteLength: number;
-  /** Appends all of `bytes` or, when it rejects with `execution_failed`, none of them. */
-  append(bytes: Uint8Array): Promise<void>;
+  /** Appends all of `parts` or, when it rejects with `execution_failed`, none of them. */
+  append(...parts: readonly Uint8Array[]): Promise<void>;
   /** Ends appending; the digest is known before anything is published. */
   seal(): StoredArtifact;
   /** Makes the sealed content durable under its digest and ends the capture. Rejects with `execution_failed`. */

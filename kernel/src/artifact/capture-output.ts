@@ -34,7 +34,7 @@ export interface CapturedOutput {
 }
 
 /** Told of all that is kept, as it is stored; the bytes are good only until it returns. */
-export type OnKept = (stream: string | null, bytes: Uint8Array) => void;
+export type OnKept = (stream: string | null, parts: readonly Uint8Array[]) => void;
 
 /**
  * The output of one bounded call: written to disk as it comes, previewed in bounded memory, published as artifacts
@@ -88,14 +88,16 @@ export class OutputCapture {
    * reached (what fits is kept, E-104) and `execution_failed` when the disk fails; after one of the last two every
    * further write rejects alike. On a full disk all of it is given up at once: the record needs the space.
    */
-  async write(stream: string | null, data: string | Uint8Array): Promise<void> {
+  async write(stream: string | null, data: string | readonly Uint8Array[]): Promise<void> {
     if (this.#failure) throw this.#failure;
     const channel = this.#channels.find(({ name }) => name === stream);
     if (channel === undefined) throw undeclaredStream(stream);
     await this.#unlessFailed(async () => {
-      if (typeof data !== "string") return this.#append(channel, channel.text.write(data));
-      await this.#append(channel, channel.text.end());
-      await this.#append(channel, this.#encode(data));
+      const parts =
+        typeof data === "string"
+          ? [channel.text.end(), this.#encode(data)]
+          : data.map((part) => channel.text.write(part));
+      await this.#append(channel, parts);
     });
   }
 
@@ -149,24 +151,27 @@ export class OutputCapture {
     }
   }
 
-  async #append(channel: Channel, bytes: Uint8Array): Promise<void> {
-    const kept = cutUtf8Bytes(bytes, this.#maxRetainedBytes - this.#acceptedBytes);
-    if (kept.byteLength > 0) {
+  async #append(channel: Channel, parts: readonly Uint8Array[]): Promise<void> {
+    const { kept, byteLength, whole } = cutParts(
+      parts,
+      this.#maxRetainedBytes - this.#acceptedBytes,
+    );
+    if (byteLength > 0) {
       channel.file ??= await this.#store.beginCapture(
         this.#rootId,
         this.#channels.indexOf(channel),
       );
-      await channel.file.append(kept);
-      this.#acceptedBytes += kept.byteLength;
-      channel.preview.write(kept);
+      await channel.file.append(...kept);
+      this.#acceptedBytes += byteLength;
+      for (const part of kept) channel.preview.write(part);
       this.#onKept?.(channel.name, kept);
     }
-    if (kept.byteLength < bytes.byteLength) throw overCap(this.#maxRetainedBytes);
+    if (!whole) throw overCap(this.#maxRetainedBytes);
   }
 
   async #endTexts(end: { incomplete: boolean }): Promise<void> {
     const work = async () => {
-      for (const channel of this.#channels) await this.#append(channel, channel.text.end());
+      for (const channel of this.#channels) await this.#append(channel, [channel.text.end()]);
     };
     await this.#unlessFailed(work).catch((error: unknown) => {
       if (!end.incomplete) throw error;
@@ -230,6 +235,19 @@ function describeStream(stream: SealedStream): RetainedStream {
     next_offset: truncated ? preview.nextOffset : null,
     next_byte: truncated ? preview.nextByte : null,
   };
+}
+
+/** The longest beginning of at most `maxBytes` that ends with a character. */
+function cutParts(parts: readonly Uint8Array[], maxBytes: number) {
+  const kept: Uint8Array[] = [];
+  let byteLength = 0;
+  for (const part of parts) {
+    const cut = cutUtf8Bytes(part, maxBytes - byteLength);
+    if (cut.byteLength > 0) kept.push(cut);
+    byteLength += cut.byteLength;
+    if (cut.byteLength < part.byteLength) return { kept, byteLength, whole: false };
+  }
+  return { kept, byteLength, whole: true };
 }
 
 function undeclaredStream(stream: string | null): CookieError {

@@ -41,7 +41,7 @@ class LocalArtifactStore implements ArtifactStore {
       get byteLength() {
         return file.byteLength;
       },
-      append: (bytes) => file.append(bytes),
+      append: (...parts) => file.append(...parts),
       seal: () => file.seal(),
       publish: () => this.#publish(file),
       discard: () => file.discard(),

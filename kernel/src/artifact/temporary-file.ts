@@ -61,24 +61,39 @@ export class TemporaryFile {
     return this.#meter.byteLength;
   }
 
-  /** All of `bytes` or none: a failed write cuts the file back to what was accepted before (T-132). */
-  async append(bytes: Uint8Array): Promise<void> {
+  /** All of `parts` or none: a failed write cuts the file back to what was accepted before (T-132). */
+  async append(...parts: readonly Uint8Array[]): Promise<void> {
     if (!this.#open || this.#sealed)
       throw new CookieError("execution_failed", "the output is closed");
     const accepted = this.#meter.byteLength;
     try {
-      for (let at = 0; at < bytes.byteLength; ) {
-        if (at > 0 && at % TURN_BYTES < WRITE_BYTES) await this.#yield();
-        const length = Math.min(WRITE_BYTES, bytes.byteLength - at);
-        at += fs.writeSync(this.#fd, bytes, at, length, accepted + at);
-      }
+      await this.#writeAll(parts, accepted);
     } catch (error) {
       if (this.#open) this.#cutBack(accepted);
       throw storageError("output could not be written", error);
     }
-    this.#hash.update(bytes);
-    this.#meter.add(bytes);
+    for (const bytes of parts) {
+      this.#hash.update(bytes);
+      this.#meter.add(bytes);
+    }
     this.#syncBehind();
+  }
+
+  async #writeAll(parts: readonly Uint8Array[], start: number): Promise<void> {
+    let position = start;
+    let turnEnd = start + TURN_BYTES;
+    for (const bytes of parts) {
+      for (let at = 0; at < bytes.byteLength; ) {
+        if (position >= turnEnd) {
+          await this.#yield();
+          turnEnd = position + TURN_BYTES;
+        }
+        const length = Math.min(WRITE_BYTES, bytes.byteLength - at);
+        const written = fs.writeSync(this.#fd, bytes, at, length, position);
+        at += written;
+        position += written;
+      }
+    }
   }
 
   /** A flood goes to the disk while it comes; its end would otherwise wait for all of it. */

@@ -1,7 +1,11 @@
 const NEWLINE = 0x0a;
 const NEWLINES = 0x0a0a0a0a;
-const LOWEST_BITS = 0x01010101;
-const HIGHEST_BITS = 0x80808080;
+const LOW_BITS = 0x7f7f7f7f;
+/** Each byte of a sum can hold so many ones. */
+const SUM_WORDS = 255;
+/** Searching for the next newline is the faster way while lines are at least this long. */
+const LONG_LINE_BYTES = 48;
+const JUDGED_BYTES = 1024;
 
 /** Counts bytes and lines of text that arrives in pieces (T 3.2). */
 export class TextMeter {
@@ -12,7 +16,7 @@ export class TextMeter {
   add(bytes: Uint8Array): void {
     const { length } = bytes;
     if (length === 0) return;
-    this.#newlines += countNewlines(bytes);
+    this.#newlines += countNewlines(Buffer.from(bytes.buffer, bytes.byteOffset, length));
     this.#byteLength += length;
     this.#endsInNewline = bytes[length - 1] === NEWLINE;
   }
@@ -26,24 +30,39 @@ export class TextMeter {
   }
 }
 
-/** Four bytes at a time: searching for each newline costs many times more when lines are short. */
-function countNewlines(bytes: Uint8Array): number {
-  const { buffer, byteOffset, length } = bytes;
-  const head = (4 - (byteOffset % 4)) % 4;
-  if (length < head) return countIn(bytes, 0, length);
-  const words = new Uint32Array(buffer, byteOffset + head, Math.floor((length - head) / 4));
-  let newlines = countIn(bytes, 0, head);
-  for (let i = 0; i < words.length; i += 1) {
-    const zeroed = (words[i] ?? 0) ^ NEWLINES;
-    // The highest bit of some byte is set exactly when one of the four is zero now.
-    if (((zeroed - LOWEST_BITS) & ~zeroed & HIGHEST_BITS) === 0) continue;
-    const at = head + i * 4;
-    newlines += countIn(bytes, at, at + 4);
+function countNewlines(bytes: Buffer): number {
+  let newlines = 0;
+  let start = 0;
+  for (;;) {
+    const at = bytes.indexOf(NEWLINE, start);
+    if (at < 0) return newlines;
+    newlines += 1;
+    start = at + 1;
+    if (newlines * LONG_LINE_BYTES > start + JUDGED_BYTES) break;
   }
-  return newlines + countIn(bytes, head + words.length * 4, length);
+  return newlines + countInWords(bytes.subarray(start));
 }
 
-function countIn(bytes: Uint8Array, start: number, end: number): number {
+/** Four bytes at a time, in the same time whatever they are. */
+function countInWords(bytes: Uint8Array): number {
+  const { buffer, byteOffset, length } = bytes;
+  const head = Math.min(length, (4 - (byteOffset % 4)) % 4);
+  const words = new Int32Array(buffer, byteOffset + head, Math.floor((length - head) / 4));
+  let newlines = countOneByOne(bytes, 0, head);
+  for (let start = 0; start < words.length; start += SUM_WORDS) {
+    let sum = 0;
+    const end = Math.min(words.length, start + SUM_WORDS);
+    for (let i = start; i < end; i += 1) {
+      const word = (words[i] ?? 0) ^ NEWLINES;
+      // Of each byte that is zero now, and of no other, the highest bit remains and becomes a one.
+      sum = (sum + (~(((word & LOW_BITS) + LOW_BITS) | word | LOW_BITS) >>> 7)) | 0;
+    }
+    newlines += (sum & 255) + ((sum >>> 8) & 255) + ((sum >>> 16) & 255) + (sum >>> 24);
+  }
+  return newlines + countOneByOne(bytes, head + words.length * 4, length);
+}
+
+function countOneByOne(bytes: Uint8Array, start: number, end: number): number {
   let newlines = 0;
   for (let i = start; i < end; i += 1) if (bytes[i] === NEWLINE) newlines += 1;
   return newlines;

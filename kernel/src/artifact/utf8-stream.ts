@@ -10,7 +10,7 @@ export class Utf8Stream {
   /** The beginning of a character, at most three bytes. */
   #held = EMPTY;
 
-  /** All whole characters so far; the next call may overwrite them. */
+  /** All whole characters so far. */
   write(piece: Uint8Array): Uint8Array {
     const bytes = this.#held.byteLength === 0 ? piece : Buffer.concat([this.#held, piece]);
     const end = wholeLength(bytes);

@@ -7,20 +7,19 @@ export interface ProgressNews {
   readonly display?: string | undefined;
 }
 
-/** Output of one stream, or of the only one; bytes may be no UTF-8 and may end inside a character. */
+/** Output of one stream, or of the only one: text, or parts of what is meant as UTF-8 and may end in a character. */
 export interface OutputPiece {
   readonly stream: string | null;
-  readonly data: string | Uint8Array;
+  readonly data: string | readonly Uint8Array[];
 }
 
-/** Hands out the raw bytes of a delta to its chunks, in their order (E-016); a chunk may be several pieces. */
+/** Hands out the raw bytes of a delta to its chunks, in their order (E-016). */
 export function piecesOf({ output = [] }: ToolProgress, raw: readonly Uint8Array[]): OutputPiece[] {
   const parts = [...raw];
-  return output.flatMap<OutputPiece>(({ stream = null, text, byte_length: byteLength = 0 }) =>
-    text === undefined
-      ? takeBytes(parts, byteLength).map((data) => ({ stream, data }))
-      : [{ stream, data: text }],
-  );
+  return output.map(({ stream = null, text, byte_length: byteLength = 0 }) => ({
+    stream,
+    data: text ?? takeBytes(parts, byteLength),
+  }));
 }
 
 /** Takes the first `byteLength` bytes out of `parts`. */

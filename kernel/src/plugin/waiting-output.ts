@@ -45,27 +45,31 @@ function toJoined({ stream, data }: OutputPiece): Joined {
 
 /** Bytes that take more at their end without being copied each time. */
 class GrowingBytes {
-  #bytes: Uint8Array;
-  #byteLength: number;
+  readonly #first: readonly Uint8Array[];
+  #more = new Uint8Array(0);
+  #moreBytes = 0;
 
-  /** The bytes are looked at and not copied until more come. */
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-    this.#byteLength = bytes.byteLength;
+  constructor(parts: readonly Uint8Array[]) {
+    this.#first = parts;
   }
 
-  get all(): Uint8Array {
-    return this.#bytes.subarray(0, this.#byteLength);
+  get all(): readonly Uint8Array[] {
+    if (this.#moreBytes === 0) return this.#first;
+    return [...this.#first, this.#more.subarray(0, this.#moreBytes)];
   }
 
-  append(more: Uint8Array): void {
-    const byteLength = this.#byteLength + more.byteLength;
-    if (byteLength > this.#bytes.byteLength) {
+  append(parts: readonly Uint8Array[]): void {
+    for (const part of parts) this.#appendOne(part);
+  }
+
+  #appendOne(bytes: Uint8Array): void {
+    const byteLength = this.#moreBytes + bytes.byteLength;
+    if (byteLength > this.#more.byteLength) {
       const grown = new Uint8Array(2 * byteLength);
-      grown.set(this.all);
-      this.#bytes = grown;
+      grown.set(this.#more);
+      this.#more = grown;
     }
-    this.#bytes.set(more, this.#byteLength);
-    this.#byteLength = byteLength;
+    this.#more.set(bytes, this.#moreBytes);
+    this.#moreBytes = byteLength;
   }
 }

@@ -36,7 +36,7 @@ export class CallOutput {
             rootId: turn.rootSessionId,
             output,
             limits: stages.limits,
-            onKept: (stream, bytes) => this.#feed.write(stream, bytes),
+            onKept: (stream, parts) => this.#feed.write(stream, parts),
           });
   }
 
@@ -68,7 +68,7 @@ export class CallOutput {
   }
 
   /** Adds output; rejects with what the capture reports, after keeping what fits. */
-  async write(stream: string | null, data: string | Uint8Array): Promise<void> {
+  async write(stream: string | null, data: string | readonly Uint8Array[]): Promise<void> {
     await this.#capture?.write(stream, data);
   }
 

@@ -8,8 +8,8 @@ const UNNAMED_STREAM = "output";
 
 /** The output of one call on its way to whoever watches. */
 export interface OutputFeed {
-  /** Takes UTF-8 that may change once this has returned. */
-  write(stream: string | null, bytes: Uint8Array): void;
+  /** Takes parts of UTF-8 that may change once this has returned. */
+  write(stream: string | null, parts: readonly Uint8Array[]): void;
   /** Ends the call's output: what is kept of it from now on are the captures. */
   end(): void;
 }
@@ -43,7 +43,9 @@ export class OutputHub {
     this.#calls.set(call.toolCallId, live);
     for (const notice of snapshotCall(live)) this.#publish(live, notice);
     return {
-      write: (stream, bytes) => this.#write(live, stream ?? UNNAMED_STREAM, bytes),
+      write: (stream, parts) => {
+        for (const part of parts) this.#write(live, stream ?? UNNAMED_STREAM, part);
+      },
       end: () => void this.#calls.delete(live.toolCallId),
     };
   }

@@ -1,9 +1,8 @@
 import { execFile } from "node:child_process";
 import { closeSync, constants, mkdtempSync, openSync, rmSync, unlinkSync } from "node:fs";
-import { Socket } from "node:net";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { promisify } from "node:util";
+import { PipeReader } from "./pipe-reader.ts";
 
 /** Named pipes made at once; each is opened by both sides, loses its name and is never used again. */
 const BATCH = 32;
@@ -16,7 +15,7 @@ const run = promisify(execFile);
 export interface OutputPipe {
   /** Descriptor for the child; closed by `release`. */
   readonly childEnd: number;
-  readonly output: Readable;
+  readonly output: PipeReader;
   /** Gives up our copy of the child's end, once the child has its own. */
   release(): void;
 }
@@ -91,7 +90,7 @@ function openPipe(path: string, onReleased: () => void): OutputPipe {
     unlinkSync(path);
     return {
       childEnd,
-      output: new Socket({ fd: ourEnd, readable: true, writable: false }),
+      output: PipeReader.ofDescriptor(ourEnd),
       release: () => {
         closeSync(childEnd);
         onReleased();

@@ -5,6 +5,7 @@ import { ToolError } from "@cookie-agent/sdk/plugin";
 import { feedStdin } from "./feed-stdin.ts";
 import { OutputPump, type SendOutput } from "./output-pump.ts";
 import type { OutputPipe, PipePool } from "./pipe-pool.ts";
+import { PipeReader } from "./pipe-reader.ts";
 import { ProcessGroup } from "./process-group.ts";
 import { MARKER } from "./process-scan.ts";
 
@@ -74,8 +75,8 @@ interface StartedShell {
   readonly child: ChildProcess;
   readonly pid: number;
   readonly exit: Promise<Exit>;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
+  readonly stdout: PipeReader;
+  readonly stderr: PipeReader;
 }
 
 async function startShell(request: CommandRequest): Promise<StartedShell> {
@@ -93,8 +94,8 @@ async function startShell(request: CommandRequest): Promise<StartedShell> {
     const [stdout, stderr] = [outputOf(out, child.stdout), outputOf(err, child.stderr)];
     return { child, pid, exit, stdout, stderr };
   } catch (error) {
-    out?.output.destroy();
-    err?.output.destroy();
+    out?.output.close();
+    err?.output.close();
     throw error instanceof ToolError ? error : startFailed(error, request);
   } finally {
     out?.release();
@@ -102,10 +103,10 @@ async function startShell(request: CommandRequest): Promise<StartedShell> {
   }
 }
 
-function outputOf(pipe: OutputPipe | undefined, own: Readable | null): Readable {
-  const output = pipe?.output ?? own;
-  if (output === null) throw new ToolError("internal", "the shell has no output pipe");
-  return output;
+function outputOf(pipe: OutputPipe | undefined, own: Readable | null): PipeReader {
+  if (pipe !== undefined) return pipe.output;
+  if (own === null) throw new ToolError("internal", "the shell has no output pipe");
+  return PipeReader.ofStream(own);
 }
 
 /** What a command inherits: everything but what makes bash run a file first and what concerns only this process. */

@@ -26,7 +26,7 @@ export interface ToolInvocation<Args = JsonObject, State = unknown> {
   readonly host: HostClient;
   /**
    * Streams output or news. Any amount of it may be given; it is split as the wire needs. Await it: it waits while more
-   * than 1 MiB is not yet captured by the kernel (E-103). Bytes are handed over and must not change any more.
+   * than 1 MiB is not yet captured by the kernel (E-103). Bytes must not change before it resolves.
    */
   progress(delta: ProgressDelta): Promise<void>;
 }

@@ -14,7 +14,7 @@ import {
 export const PROGRESS_LIMITS = {
   chunks: 8,
   textBytes: 64 * 1024,
-  rawBytes: 256 * 1024,
+  rawBytes: 512 * 1024,
   presentationBytes: 1024,
   totalPresentationBytes: 64 * 1024,
 } as const;

@@ -178,7 +178,7 @@ export class Connection {
   /**
    * Sends a notification; resolves when the stream took it, so awaiting it is back-pressure. On a closed connection it
    * is dropped. Rejects with `invalid_params` or `resource_limit` only. `raw` is written behind the frame (E-016) and
-   * must not change any more.
+   * must not change until then.
    */
   async notify<N extends Notification>(
     notification: N,

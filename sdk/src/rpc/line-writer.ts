@@ -45,7 +45,8 @@ export class LineWriter extends AbstractMessageWriter {
     const parts = bytesBehind(message);
     const line = this.#encode(parts === undefined ? message : this.#announce(message, parts));
     if (this.#closed || this.#output.writableEnded) return;
-    if (parts === undefined ? this.#output.write(line) : this.#writeAll(line, parts)) return;
+    if (parts !== undefined) return this.#writeAll([Buffer.from(line), ...parts]);
+    if (this.#output.write(line)) return;
     // One promise for all waiters: a drain listener per frame would be quadratic.
     this.#drain ??= new Promise((resolve) => {
       this.#releaseDrain = resolve;
@@ -57,13 +58,16 @@ export class LineWriter extends AbstractMessageWriter {
     if (!this.#closed) this.#output.end();
   }
 
-  /** In one system call, where the stream can. */
-  #writeAll(line: string | Buffer, parts: readonly Uint8Array[]): boolean {
-    this.#output.cork();
-    let hasRoom = this.#output.write(Buffer.from(line));
-    for (const part of parts) hasRoom = this.#output.write(part);
-    this.#output.uncork();
-    return hasRoom;
+  /** In one system call, where the stream can. Resolves when the stream needs the parts no more. */
+  #writeAll(parts: readonly Uint8Array[]): Promise<void> {
+    return new Promise((resolve) => {
+      this.#output.cork();
+      parts.forEach((part, index) => {
+        if (index < parts.length - 1) this.#output.write(part);
+        else this.#output.write(part, () => resolve());
+      });
+      this.#output.uncork();
+    });
   }
 
   /** The frame with the number of its raw bytes in their place (E-016). */

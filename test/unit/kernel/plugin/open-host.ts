@@ -108,7 +108,7 @@ export function callOf(
     rootSessionId: SESSION,
     onProgress: async (delta) => {
       // Bytes are good only until this has returned.
-      const output = delta.output.map(({ stream, data }) => ({ stream, data: Buffer.from(data) }));
+      const output = delta.output.map(({ stream, data }) => ({ stream, data: [bytesOf(data)] }));
       deltas.push({ ...delta, output });
     },
     ...rest,
@@ -129,9 +129,14 @@ export function callOf(
     deltas,
     text: () =>
       Buffer.concat(
-        deltas.flatMap(({ output }) => output.map(({ data }) => Buffer.from(data))),
+        deltas.flatMap(({ output }) => output.map(({ data }) => bytesOf(data))),
       ).toString(),
   };
+}
+
+/** A copy of what one piece brought. */
+export function bytesOf(data: ProgressNews["output"][number]["data"]): Buffer {
+  return typeof data === "string" ? Buffer.from(data) : Buffer.concat(data);
 }
 
 export const never = (): AbortSignal => new AbortController().signal;

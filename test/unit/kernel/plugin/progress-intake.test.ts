@@ -6,6 +6,7 @@ import {
   type ProgressIntakeOptions,
 } from "../../../../kernel/src/plugin/progress-intake.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
+import { bytesOf } from "./open-host.ts";
 
 const invocation_id = createId<ToolCallId>();
 const delta = (text: string, stream?: string): ToolProgress => ({
@@ -23,7 +24,8 @@ function open(options: Partial<ProgressIntakeOptions> = {}) {
     ackBytes: 128 * 1024,
     capture: async ({ output }) => {
       await Promise.resolve();
-      for (const { stream, data } of output) stored.push({ stream, text: data.toString() });
+      for (const { stream, data } of output)
+        stored.push({ stream, text: bytesOf(data).toString() });
     },
     acknowledge: (bytes) => acks.push(bytes),
     fail: (error) => failures.push(error.code),
@@ -104,7 +106,7 @@ describe("ProgressIntake", () => {
     const { intake, failures } = open({
       capture: async ({ message = "", display = "", output }) => {
         shown.push(message, display);
-        for (const { data } of output) captured += data.length;
+        for (const { data } of output) captured += bytesOf(data).length;
       },
     });
     for (let sent = 0; sent < 50; sent += 1) {

@@ -1,7 +1,7 @@
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { isAlive } from "../../../support/is-alive.ts";
-import { callOf, entryFor, eventually, never, openHost } from "./open-host.ts";
+import { bytesOf, callOf, entryFor, eventually, never, openHost } from "./open-host.ts";
 
 const MIB = 1024 * 1024;
 /** For calls that are to end by the plugin's own answer, however long that takes. */
@@ -21,7 +21,7 @@ describe("progress", () => {
       {
         onProgress: async (delta) => {
           await new Promise((resolve) => setTimeout(resolve, 5));
-          for (const { data } of delta.output) stored += data.length;
+          for (const { data } of delta.output) stored += bytesOf(data).length;
         },
       },
     );
@@ -51,7 +51,7 @@ describe("progress", () => {
           most = Math.max(most, waiting);
           await new Promise((resolve) => setTimeout(resolve, 1));
           waiting -= 1;
-          for (const { data } of delta.output) stored += data.length;
+          for (const { data } of delta.output) stored += bytesOf(data).length;
         },
       },
     );

@@ -13,7 +13,7 @@ function begin(hub: OutputHub, streams: string[] = ["stdout"], sessionId = SESSI
   return { toolCallId, feed: hub.begin({ sessionId, toolCallId, streams }) };
 }
 
-const utf8 = (text: string) => Buffer.from(text);
+const utf8 = (text: string) => [Buffer.from(text)];
 
 async function take(subscription: OutputSubscription, count: number): Promise<OutputNotice[]> {
   const notices: OutputNotice[] = [];
