@@ -40,7 +40,7 @@ const EXPORTS = {
 `,
   "sdk/src/plugin/index.ts": `
   ToolError, createManifest, definePlugin, defineTool, serve, servePlugin, type ArgumentsOf,
-  type DynamicPrepare, type HostClient, type LogLevel, type OutputChunk, type Plugin,
+  type DynamicPrepare, type HostClient, type LogLevel, type OutputBytes, type OutputChunk, type Plugin,
   type PluginContext, type PluginDefinition, type PrepareRequest, type PreparedCall,
   type ProgressDelta, type StaticPrepare, type ToolAnswer, type ToolAnswerOptions,
   type ToolDefinition, type ToolInvocation, type ToolParameters

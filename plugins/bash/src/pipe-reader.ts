@@ -100,7 +100,16 @@ export class PipeReader {
   #hold(bytes: Uint8Array): void {
     this.#receivedBytes += bytes.byteLength;
     this.#heldBytes += bytes.byteLength;
-    this.#held.push(bytes);
+    const joined = joinAdjacent(this.#held.at(-1), bytes);
+    if (joined !== undefined) this.#held.pop();
+    this.#held.push(joined ?? bytes);
     this.onData();
   }
+}
+
+/** Both as one, where the second stands behind the first in memory: many small reads are one piece then. */
+function joinAdjacent(first: Uint8Array | undefined, second: Uint8Array): Uint8Array | undefined {
+  if (first === undefined || first.buffer !== second.buffer) return undefined;
+  if (first.byteOffset + first.byteLength !== second.byteOffset) return undefined;
+  return Buffer.from(first.buffer, first.byteOffset, first.byteLength + second.byteLength);
 }

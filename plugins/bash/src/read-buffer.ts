@@ -8,7 +8,7 @@ const READ_BYTES = 64 * 1024;
 /** Memory that a pipe is read into, piece by piece in order; a piece stays as it is until it is released. */
 export class ReadBuffer {
   #ring: Buffer | undefined;
-  #region = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #region: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #writtenBytes = 0;
   #releasedBytes = 0;
 

@@ -5,13 +5,18 @@ import type { OutputPiece } from "./output-piece.ts";
 export class OutputDecoder {
   readonly #decoders = new Map<string | undefined, StringDecoder>();
 
+  /** Neighbours of one stream become one piece: a delta holds few chunks. */
   decode(pieces: readonly OutputPiece[]): OutputPiece[] {
-    return pieces.map(({ stream, data }) => {
+    const decoded: { stream: string | undefined; data: string }[] = [];
+    for (const { stream, data } of pieces) {
       const decoder = this.#decoders.get(stream) ?? new StringDecoder("utf8");
       this.#decoders.set(stream, decoder);
       const text = typeof data === "string" ? decoder.end() + data : decoder.write(data);
-      return { stream, data: text };
-    });
+      const last = decoded.at(-1);
+      if (last !== undefined && last.stream === stream) last.data += text;
+      else decoded.push({ stream, data: text });
+    }
+    return decoded;
   }
 
   /** Characters that were cut short. */

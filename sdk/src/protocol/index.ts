@@ -79,7 +79,6 @@ export {
   ArtifactsWrite,
   HostLog,
   PROGRESS_LIMITS,
-  ProgressChunk,
   type ToolProgress,
   ToolsProgress,
 } from "./host-methods.ts";

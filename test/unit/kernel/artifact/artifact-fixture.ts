@@ -5,7 +5,7 @@ import type { OutputDeclaration } from "@cookie-agent/sdk/protocol";
 import { SessionId } from "@cookie-agent/sdk/protocol";
 import { afterAll } from "vitest";
 import type { ArtifactStore } from "../../../../kernel/src/artifact/artifact-store.ts";
-import { OutputCapture } from "../../../../kernel/src/artifact/capture-output.ts";
+import { type OnKept, OutputCapture } from "../../../../kernel/src/artifact/capture-output.ts";
 import { createLocalArtifactStore } from "../../../../kernel/src/artifact/local-artifact-store.ts";
 
 export const ROOT = SessionId.parse("0198c000-0000-7000-8000-000000000001");
@@ -27,6 +27,13 @@ export function startCapture(
   store: ArtifactStore,
   output: OutputDeclaration,
   limits: Partial<typeof LIMITS> = {},
+  onKept: OnKept = () => undefined,
 ): OutputCapture {
-  return new OutputCapture({ store, rootId: ROOT, output, limits: { ...LIMITS, ...limits } });
+  return new OutputCapture({
+    store,
+    rootId: ROOT,
+    output,
+    limits: { ...LIMITS, ...limits },
+    onKept,
+  });
 }

@@ -23,3 +23,17 @@ test("bytes and lines are counted the same however the text is cut and wherever 
     }),
   );
 });
+
+test.for(["\n", "a\n", "\u008a\v\n\t", `${"x".repeat(80)}\n`, "x"])(
+  "long text of lines like %j is counted line by line",
+  (unit) => {
+    const text = Buffer.from(unit.repeat(5000), "latin1");
+    const meter = new TextMeter();
+    for (const start of [0, 1, 2, 3]) meter.add(text.subarray(start));
+    const newlines = [0, 1, 2, 3].map(
+      (start) => text.subarray(start).filter((b) => b === 10).length,
+    );
+    const last = unit.endsWith("\n") ? 0 : 1;
+    expect(meter.lineCount).toBe(newlines.reduce((sum, each) => sum + each) + last);
+  },
+);

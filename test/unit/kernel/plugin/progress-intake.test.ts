@@ -134,4 +134,62 @@ describe("ProgressIntake", () => {
     expect(stored.length).toBeLessThan(5);
     expect(stored.map(({ text }) => text).join("")).toBe("ab".repeat(1000));
   });
+
+  test("[E-016] [E-100] chunks share the raw bytes in their order, between text", async () => {
+    const { intake, stored } = open({ output: { mode: "named", streams: ["out", "err"] } });
+    const output = [
+      { stream: "out", byte_length: 3 },
+      { stream: "err", text: "t" },
+      { stream: "err", byte_length: 0 },
+      { stream: "out", byte_length: 4 },
+    ];
+    await intake.accept({ invocation_id, output }, [Buffer.from("ab"), Buffer.from("cdefg")]);
+    expect(stored).toEqual([
+      { stream: "out", text: "abc" },
+      { stream: "err", text: "t" },
+      { stream: "err", text: "" },
+      { stream: "out", text: "defg" },
+    ]);
+  });
+
+  test.for([
+    ["fewer than it shares out", 3, 2, "protocol_violation"],
+    ["more than it shares out", 2, 3, "protocol_violation"],
+    ["none of those it shares out", 2, 0, "protocol_violation"],
+    ["more than a delta may hold", 524_289, 524_289, "progress_limit"],
+  ] as const)(
+    "[E-016] [E-102] a delta that brings %s fails",
+    async ([, byte_length, byteLength, code]) => {
+      const { intake, stored, failures } = open();
+      const raw = byteLength === 0 ? undefined : [Buffer.alloc(byteLength)];
+      void intake.accept({ invocation_id, output: [{ byte_length }] }, raw);
+      await intake.finish();
+      expect([stored, failures]).toEqual([[], [code]]);
+    },
+  );
+
+  test("[E-016] [E-103] raw bytes count for window and acknowledgement as they came", async () => {
+    const { intake, acks, failures } = open({ windowBytes: 600_000, ackBytes: 400_000 });
+    const raw = (byteLength: number) =>
+      intake.accept({ invocation_id, output: [{ byte_length: byteLength }] }, [
+        Buffer.alloc(byteLength, 0xff),
+      ]);
+    await raw(500_000);
+    expect(acks).toEqual([500_000]);
+    void raw(300_000);
+    void raw(300_000);
+    expect(failures).toEqual([]);
+    void raw(1);
+    expect(failures).toEqual(["progress_limit"]);
+  });
+
+  test("raw bytes that wait are joined and stay what they were", async () => {
+    const { intake, stored } = open();
+    for (let n = 0; n < 1000; n += 1) {
+      void intake.accept({ invocation_id, output: [{ byte_length: 2 }] }, [Buffer.from("ab")]);
+    }
+    await intake.finish();
+    expect(stored.length).toBeLessThan(5);
+    expect(stored.map(({ text }) => text).join("")).toBe("ab".repeat(1000));
+  });
 });

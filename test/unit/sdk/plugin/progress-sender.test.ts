@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { piecesOf } from "../../../../sdk/src/plugin/output-piece.ts";
 import { splitDelta } from "../../../../sdk/src/plugin/split-delta.ts";
-import { callParams, ID } from "../support/plugin-params.ts";
+import { callParams, ID, initializeParams } from "../support/plugin-params.ts";
 import { serveInMemory } from "../support/serve-in-memory.ts";
 
 const KIB = 1024;
@@ -73,6 +73,89 @@ describe("splitting", () => {
       expect(splitDelta({}, piecesOf(output))).toEqual([]);
     },
   );
+});
+
+describe("bytes", () => {
+  const { capabilities } = initializeParams();
+  const raw = { capabilities: { ...capabilities, raw_output: true } };
+  const euro = Buffer.from("€");
+
+  test("[E-016] [E-100] go raw, in deltas within the limits, where the kernel takes them", async () => {
+    const chunk = fc.tuple(fc.constantFrom("out", "err", undefined), fc.nat({ max: 700 * KIB }));
+    fc.assert(
+      fc.property(fc.array(chunk, { maxLength: 12 }), (chunks) => {
+        const pieces = chunks.map(([stream, byteLength], n) => ({
+          stream,
+          data: Buffer.alloc(byteLength, n + 1),
+        }));
+        const sent = new Map<string | undefined, Buffer[]>();
+        for (const { members, byteLength, raw: parts = [] } of splitDelta({}, pieces)) {
+          const output = members.output ?? [];
+          expect(output.length).toBeLessThanOrEqual(8);
+          expect(byteLength).toBeLessThanOrEqual(512 * KIB);
+          let bytes = Buffer.concat(parts);
+          for (const { stream, byte_length: length = 0 } of output) {
+            sent.set(stream, [...(sent.get(stream) ?? []), bytes.subarray(0, length)]);
+            bytes = bytes.subarray(length);
+          }
+          expect(bytes.length).toBe(0);
+        }
+        for (const [stream, parts] of sent) {
+          const given = pieces.filter((piece) => piece.stream === stream).map(({ data }) => data);
+          expect(Buffer.concat(parts).equals(Buffer.concat(given))).toBe(true);
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test("[E-016] are sent as they were given, beside text", async () => {
+    const { kernel, progress, stop } = await serveInMemory(
+      pluginThat(async ({ progress }) => {
+        await progress({ output: euro.subarray(0, 2) });
+        const mixed = [
+          { stream: "a", bytes: euro.subarray(2) },
+          { stream: "a", text: "t" },
+        ];
+        await progress({ output: mixed });
+      }),
+      { initialize: raw },
+    );
+    expect(await kernel.request(ToolsCall, callParams("t", {}))).toEqual({ streamed: true });
+    expect(progress).toEqual([
+      { invocation_id: ID, output: [{ byte_length: 2 }], raw: euro.subarray(0, 2) },
+      {
+        invocation_id: ID,
+        output: [
+          { stream: "a", byte_length: 1 },
+          { stream: "a", text: "t" },
+        ],
+        raw: euro.subarray(2),
+      },
+    ]);
+    await stop();
+  });
+
+  test("[E-016] [E-101] go as text where it does not, no character split, the last one ended", async () => {
+    const { kernel, progress, stop } = await serveInMemory(
+      pluginThat(async ({ progress }) => {
+        await progress({ output: euro.subarray(0, 2) });
+        await progress({ output: [{ stream: "a", bytes: euro.subarray(0, 1) }] });
+        await progress({ output: euro.subarray(2) });
+        await progress({ output: "text" });
+        await progress({ output: Buffer.from([0x61, 0xff, 0xf0, 0x9f]) });
+      }),
+    );
+    expect(await kernel.request(ToolsCall, callParams("t", {}))).toEqual({ streamed: true });
+    expect(progress.flatMap(({ output }) => output)).toEqual([
+      { text: "€" },
+      { text: "text" },
+      { text: "a\ufffd" },
+      { text: "\ufffd" },
+      { stream: "a", text: "\ufffd" },
+    ]);
+    await stop();
+  });
 });
 
 describe("the window", () => {

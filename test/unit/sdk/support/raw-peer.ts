@@ -1,21 +1,25 @@
 import { PassThrough } from "node:stream";
-import { createLineTransport, type LineTransport } from "@cookie-agent/sdk/rpc";
+import { type BadLine, createLineTransport, type LineTransport } from "@cookie-agent/sdk/rpc";
 
 /** A line transport whose other end is the test: bytes in, lines out. */
 export interface RawPeer {
   readonly transport: LineTransport;
   readonly input: PassThrough;
   readonly output: PassThrough;
-  readonly badLines: { reason: string; head: string }[];
+  readonly badLines: BadLine[];
+  /** All bytes that the transport wrote. */
+  written(): Buffer;
   send(...frames: object[]): void;
   /** The next frame that the transport wrote. */
   next(): Promise<Record<string, unknown>>;
 }
 
-export function openRawPeer(options: { maxFrameBytes?: number } = {}): RawPeer {
+export function openRawPeer(options: { maxFrameBytes?: number; raw?: boolean } = {}): RawPeer {
   const input = new PassThrough();
   const output = new PassThrough();
-  const badLines: { reason: string; head: string }[] = [];
+  const badLines: BadLine[] = [];
+  const chunks: Buffer[] = [];
+  output.on("data", (chunk: Buffer) => chunks.push(chunk));
   const transport = createLineTransport({
     input,
     output,
@@ -27,6 +31,7 @@ export function openRawPeer(options: { maxFrameBytes?: number } = {}): RawPeer {
     input,
     output,
     badLines,
+    written: () => Buffer.concat(chunks),
     send: (...frames) => {
       input.write(frames.map((frame) => `${JSON.stringify(frame)}\n`).join(""));
     },

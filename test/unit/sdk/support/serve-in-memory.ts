@@ -8,7 +8,8 @@ import {
 import { Connection, createMemoryPair } from "@cookie-agent/sdk/rpc";
 import { initializeParams } from "./plugin-params.ts";
 
-export type Progress = ParamsOf<typeof ToolsProgress>;
+/** A delta and the raw bytes behind it. */
+export type Progress = ParamsOf<typeof ToolsProgress> & { readonly raw?: Buffer };
 
 /** A plugin served over the memory pair, and the kernel's end of it. */
 export async function serveInMemory(
@@ -18,8 +19,8 @@ export async function serveInMemory(
   const [left, right] = createMemoryPair();
   const kernel = new Connection({ transport: left, side: "kernel" });
   const progress: Progress[] = [];
-  kernel.onNotification(ToolsProgress, (delta) => {
-    progress.push(delta);
+  kernel.onNotification(ToolsProgress, (delta, raw) => {
+    progress.push(raw === undefined ? delta : { ...delta, raw: Buffer.concat(raw) });
   });
   kernel.listen();
   const served = servePlugin(plugin, right);
