@@ -91,7 +91,8 @@ export class OutputPump {
 
   #schedule(): void {
     if (this.#closed || this.#sending !== undefined) return;
-    const heldBytes = Math.max(...[...this.#pipes.values()].map((pipe) => pipe.heldBytes));
+    let heldBytes = 0;
+    for (const pipe of this.#pipes.values()) heldBytes = Math.max(heldBytes, pipe.heldBytes);
     if (heldBytes === 0) return;
     if (heldBytes >= FULL_BYTES) {
       this.#start();

@@ -13,9 +13,9 @@ export class PipeReader {
   readonly end: Promise<void>;
   readonly #stream: Readable;
   readonly #buffer: ReadBuffer | undefined;
+  /** Of a stream without a buffer of its own. */
   #held: Uint8Array[] = [];
   #heldBytes = 0;
-  #takenBytes = 0;
   #receivedBytes = 0;
   #ended = false;
 
@@ -43,8 +43,8 @@ export class PipeReader {
       onread: {
         buffer: () => buffer.region,
         callback: (byteLength) => {
-          const piece = buffer.commit(byteLength);
-          if (reader !== undefined) reader.#hold(piece);
+          buffer.commit(byteLength);
+          if (reader !== undefined) reader.#note(byteLength);
           return buffer.hasRoom;
         },
       },
@@ -58,7 +58,8 @@ export class PipeReader {
   static ofStream(stream: Readable): PipeReader {
     const reader = new PipeReader(stream, undefined);
     stream.on("data", (bytes: Uint8Array) => {
-      reader.#hold(bytes);
+      reader.#held.push(bytes);
+      reader.#note(bytes.byteLength);
       if (reader.#heldBytes >= HOLD_BYTES) stream.pause();
     });
     return reader;
@@ -78,8 +79,7 @@ export class PipeReader {
 
   /** Hands over what is held; it stays as it is until it is released. */
   take(): readonly Uint8Array[] {
-    const held = this.#held;
-    this.#takenBytes += this.#heldBytes;
+    const held = this.#buffer?.take() ?? this.#held;
     this.#held = [];
     this.#heldBytes = 0;
     return held;
@@ -87,8 +87,7 @@ export class PipeReader {
 
   /** What was taken is needed no more; reading goes on. */
   release(): void {
-    this.#buffer?.release(this.#takenBytes);
-    this.#takenBytes = 0;
+    this.#buffer?.release();
     if (this.#buffer?.hasRoom !== false) this.#stream.resume();
   }
 
@@ -97,19 +96,9 @@ export class PipeReader {
     this.#stream.destroy();
   }
 
-  #hold(bytes: Uint8Array): void {
-    this.#receivedBytes += bytes.byteLength;
-    this.#heldBytes += bytes.byteLength;
-    const joined = joinAdjacent(this.#held.at(-1), bytes);
-    if (joined !== undefined) this.#held.pop();
-    this.#held.push(joined ?? bytes);
+  #note(byteLength: number): void {
+    this.#receivedBytes += byteLength;
+    this.#heldBytes += byteLength;
     this.onData();
   }
-}
-
-/** Both as one, where the second stands behind the first in memory: many small reads are one piece then. */
-function joinAdjacent(first: Uint8Array | undefined, second: Uint8Array): Uint8Array | undefined {
-  if (first === undefined || first.buffer !== second.buffer) return undefined;
-  if (first.byteOffset + first.byteLength !== second.byteOffset) return undefined;
-  return Buffer.from(first.buffer, first.byteOffset, first.byteLength + second.byteLength);
 }
