@@ -29,7 +29,9 @@ test("[T-071] a handler of SIGTERM may clean up and print", async () => {
     stdin: null,
     signal: stop.signal,
     send: async (output) => {
-      for (const { stream, text } of output) if (stream === "stdout") printed += text;
+      for (const { stream, bytes } of output) {
+        if (stream === "stdout") printed += Buffer.from(bytes).toString();
+      }
       if (printed === "ready\n") stop.abort();
     },
     pipes,
