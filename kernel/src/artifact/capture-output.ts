@@ -5,6 +5,7 @@ import {
   type RetainedStream,
   type SessionId,
 } from "@cookie-agent/sdk/protocol";
+import { collectYoung } from "../support/collect-young.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { hasCode } from "../support/has-code.ts";
 import { cutUtf8Bytes } from "../support/safe-text.ts";
@@ -19,6 +20,9 @@ import {
   renderOutput,
 } from "./render-output.ts";
 import { Utf8Stream } from "./utf8-stream.ts";
+
+/** What has passed through in this many bytes is freed before more comes. */
+const COLLECT_BYTES = 4 * 1024 * 1024;
 
 /** `[tool_output]`: what of a stream is shown, and how much of a call is kept. */
 export interface OutputLimits {
@@ -49,6 +53,7 @@ export class OutputCapture {
   readonly #onKept: OnKept | undefined;
   #encoded: Buffer = Buffer.alloc(0);
   #acceptedBytes = 0;
+  #uncollectedBytes = 0;
   #failure: CookieError | undefined;
   #finished = false;
 
@@ -165,8 +170,16 @@ export class OutputCapture {
       this.#acceptedBytes += byteLength;
       for (const part of kept) channel.preview.write(part);
       this.#onKept?.(channel.name, kept);
+      this.#collect(byteLength);
     }
     if (!whole) throw overCap(this.#maxRetainedBytes);
+  }
+
+  #collect(byteLength: number): void {
+    this.#uncollectedBytes += byteLength;
+    if (this.#uncollectedBytes < COLLECT_BYTES) return;
+    this.#uncollectedBytes = 0;
+    collectYoung();
   }
 
   async #endTexts(end: { incomplete: boolean }): Promise<void> {

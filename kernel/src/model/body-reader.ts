@@ -15,7 +15,9 @@ export class BodyReader {
     body.on("readable", () => this.#wake?.());
     body.once("end", () => this.#finish({}));
     body.on("error", (error) => this.#finish({ error }));
-    body.once("close", () => this.#finish({ error: cutOff() }));
+    body.once("close", () => {
+      if (this.#end === undefined) this.#finish({ error: cutOff() });
+    });
   }
 
   /** What has come, at least one byte; undefined at the end. Rejects as the body does, after what came before. */

@@ -74,8 +74,26 @@ function exchange(
       socket.once(secure ? "secureConnect" : "connect", connected);
       socket.once("close", connected);
     });
-    sent.end(body);
+    const encoded = encode(body);
+    sent.once("finish", () => {
+      memory = encoded.buffer.byteLength <= KEPT_BYTES ? Buffer.from(encoded.buffer) : NO_BYTES;
+    });
+    sent.end(encoded);
   });
+}
+
+const KEPT_BYTES = 8 * 1024 * 1024;
+const NO_BYTES = Buffer.alloc(0);
+/** Of the last request that was sent: fresh memory for the whole conversation costs far more than encoding it. */
+let memory: Buffer = NO_BYTES;
+
+function encode(text: string): Buffer {
+  const byteLength = Buffer.byteLength(text);
+  const bytes = memory.length < byteLength ? Buffer.allocUnsafeSlow(byteLength * 2) : memory;
+  // Nobody else may use it until the request has been handed over.
+  memory = NO_BYTES;
+  bytes.write(text);
+  return bytes.subarray(0, byteLength);
 }
 
 function connectTimeout(): Error {

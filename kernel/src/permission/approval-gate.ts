@@ -11,7 +11,7 @@ import type {
   ToolCallId,
 } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-draft.ts";
-import type { HeldRecords } from "../event/held-records.ts";
+import type { RunLog } from "../event/run-log.ts";
 import { createId } from "../support/create-id.ts";
 import { safeText, shownLines } from "../support/safe-text.ts";
 import { ApprovalBook, isFinal } from "./approval-book.ts";
@@ -70,13 +70,13 @@ export class ApprovalGate {
    * A refusal is a value; it rejects only when the log cannot be written.
    *
    * @param signal Aborted when the run is cancelled: a waiting approval is then cancelled with it.
-   * @param records Takes what is recorded of a decision that nobody waits for; the caller flushes it before it acts
-   *   on the outcome. What a person is asked comes after all of it.
+   * @param log Holds what is recorded of a decision that nobody is asked for; the caller flushes it before it acts on
+   *   the outcome. It is flushed here before a person is asked.
    */
   async decide(
     request: GateRequest,
     signal: AbortSignal,
-    records: HeldRecords,
+    log: Pick<RunLog, "hold" | "flush">,
   ): Promise<GateOutcome> {
     const { verdict, trigger } = request;
     if (verdict.effect === "deny") {
@@ -91,7 +91,7 @@ export class ApprovalGate {
 
     const approval = createApproval(request);
     const approvalId = approval.approval_id;
-    const hold = (payloads: EventPayload[]) => records.hold(drafts(request.runId, payloads));
+    const hold = (payloads: EventPayload[]) => log.hold(drafts(request.runId, payloads));
     const repetitions = this.#doomLoop.request(approvalId, request.fingerprint);
     if (repetitions >= DOOM_LOOP_REPETITIONS) {
       const feedback = `the same operation was asked for ${repetitions} times; do something else`;
@@ -116,7 +116,7 @@ export class ApprovalGate {
       { type: "approval_evaluated", approval_id: approvalId, decision: evaluated },
     ];
     if (final === null) {
-      await records.flush();
+      await log.flush();
       return this.#escalated.escalate(request, approvalId, opening, signal);
     }
     hold([...opening, { type: "approval_finalized", approval_id: approvalId, decision: final }]);

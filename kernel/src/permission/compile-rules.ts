@@ -76,11 +76,25 @@ export function isBarePattern(pattern: string): boolean {
   return /^\*+$/.test(pattern);
 }
 
+const judges = new WeakMap<Policy, Map<PermissionAction, Judge>>();
+
+/** The judge of one action; compiled once for a policy, which nobody changes. */
+export function judgeOf(policy: Policy, action: PermissionAction): Judge {
+  const known = judges.get(policy) ?? new Map<PermissionAction, Judge>();
+  judges.set(policy, known);
+  let judge = known.get(action);
+  if (judge === undefined) {
+    judge = compileRules(policy, action);
+    known.set(action, judge);
+  }
+  return judge;
+}
+
 /**
  * Compiles the rules of one action into a judge (S 6.3): a person's overlay where it matches, then the document
  * with the guard, then deny; a flag lifts `ask` and the unmatched deny but never an explicit deny (S-164).
  */
-export function compileRules(policy: Policy, action: PermissionAction): Judge {
+function compileRules(policy: Policy, action: PermissionAction): Judge {
   const compile = (rules: readonly PermissionRule[], source: RuleSource) =>
     rules.filter((rule) => rule.action === action).map((rule) => compileRule(rule, source, policy));
   const overlay = (source: OverlayRule["source"]) =>

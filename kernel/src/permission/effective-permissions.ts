@@ -1,5 +1,5 @@
 import { type EffectivePermission, PermissionAction } from "@cookie-agent/sdk/protocol";
-import { compileRules, GUARD_RULES, isBarePattern, type Policy } from "./compile-rules.ts";
+import { GUARD_RULES, isBarePattern, judgeOf, type Policy } from "./compile-rules.ts";
 import { isToolVisible } from "./evaluate-policy.ts";
 
 /**
@@ -8,7 +8,7 @@ import { isToolVisible } from "./evaluate-policy.ts";
  */
 export function effectivePermissions(policy: Policy): EffectivePermission[] {
   return PermissionAction.options.map((action) => {
-    const { effect, source } = compileRules(policy, action)(null);
+    const { effect, source } = judgeOf(policy, action)(null);
     return { action, effect, source, patterns: effectivePatterns(policy, action) };
   });
 }

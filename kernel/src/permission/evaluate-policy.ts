@@ -5,7 +5,7 @@ import type {
 } from "@cookie-agent/sdk/protocol";
 import { cutUtf8 } from "../support/safe-text.ts";
 import type { CommandLabels } from "./command-labels.ts";
-import { compileRules, isBarePattern, type Judgement, type Policy } from "./compile-rules.ts";
+import { isBarePattern, type Judgement, judgeOf, type Policy } from "./compile-rules.ts";
 import { judgeCommandString, strictest } from "./judge-command.ts";
 import { canMatchPrefix, isSpelledWith, matchPattern, toCodePoints } from "./match-pattern.ts";
 
@@ -74,7 +74,7 @@ export function isToolVisible(
 }
 
 function judgeResource(policy: Policy, resource: JudgedResource): PolicyVerdict {
-  const judge = compileRules(policy, resource.action);
+  const judge = judgeOf(policy, resource.action);
   const evaluate = (label: string | null, judgement: Judgement): PermissionEvaluation => ({
     action: resource.action,
     label: label ? cutUtf8(label, MAX_LABEL_BYTES) : null,

@@ -75,7 +75,7 @@ async function attemptOnce(
   const speculation = context.speculate();
   try {
     const finish = await streamTurn(context, model, attemptId, speculation, signal);
-    const turnSeq = await commitTurn(context, model, attemptId, finish);
+    const turnSeq = commitTurn(context, model, attemptId, finish);
     return { kind: "committed", turn: finish.turn, turnSeq, speculation };
   } catch (error) {
     speculation.discard();
@@ -173,12 +173,13 @@ function cutWarning(context: RunContext, model: BoundModel, turn: ModelTurn): st
   return [`the answer was cut before its end and may be incomplete${limit}`];
 }
 
-async function commitTurn(
+/** Held: what follows, its calls or the end of the run, becomes durable with it. */
+function commitTurn(
   context: RunContext,
   model: BoundModel,
   attemptId: AttemptId,
   { turn, warnings }: { turn: ModelTurn; warnings: string[] },
-): Promise<number> {
+): number {
   const calls = turn.content.filter((part) => part.type === "tool_call").length;
   if (calls > MAX_CALLS_PER_TURN) {
     throw new ModelError(
@@ -191,7 +192,7 @@ async function commitTurn(
   }
   const turnSeq = context.view.modelTurnSeq + 1;
   const cost = model.price(turn.usage);
-  await context.log.append([
+  context.log.hold([
     context.draft({
       type: "model_turn_committed",
       attempt_id: attemptId,

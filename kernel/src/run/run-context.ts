@@ -1,7 +1,8 @@
 import type { EventPayload, SessionId } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-draft.ts";
+import type { RunLog } from "../event/run-log.ts";
 import type { DispatchContext } from "../tool/call-context.ts";
-import type { DispatchLog, DispatchStages } from "../tool/dispatch-stages.ts";
+import type { DispatchStages } from "../tool/dispatch-stages.ts";
 import { Speculation } from "../tool/speculation.ts";
 import type { AdmittedRun } from "./admit-run.ts";
 import type { History } from "./history.ts";
@@ -32,7 +33,6 @@ export class RunContext {
   readonly sessionId: SessionId;
   readonly rootSessionId: SessionId;
   readonly run: AdmittedRun;
-  readonly log: DispatchLog;
   readonly view: RunView;
   readonly stages: DispatchStages;
   /** Canonical; also the working directory of calls. */
@@ -43,7 +43,6 @@ export class RunContext {
     sessionId: SessionId;
     rootSessionId: SessionId;
     run: AdmittedRun;
-    log: DispatchLog;
     view: RunView;
     stages: DispatchStages;
     workspaceRoot: string;
@@ -51,10 +50,13 @@ export class RunContext {
     this.sessionId = parts.sessionId;
     this.rootSessionId = parts.rootSessionId;
     this.run = parts.run;
-    this.log = parts.log;
     this.view = parts.view;
     this.stages = parts.stages;
     this.workspaceRoot = parts.workspaceRoot;
+  }
+
+  get log(): RunLog {
+    return this.stages.log;
   }
 
   draft(payload: EventPayload): EventDraft {

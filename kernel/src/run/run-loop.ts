@@ -88,7 +88,7 @@ async function carryOut(
 ): Promise<boolean> {
   const calls = toolCalls(turn);
   try {
-    await proposeTitle(context, settings);
+    proposeTitle(context, settings);
     if (calls.length === 0) return false;
     await dispatchTurn(
       {
@@ -121,13 +121,13 @@ async function promoteInputs(context: RunContext): Promise<boolean> {
   return true;
 }
 
-async function proposeTitle(context: RunContext, { title }: RunSettings): Promise<void> {
+function proposeTitle(context: RunContext, { title }: RunSettings): void {
   const { view } = context;
   if (!title.enabled || view.title !== null || view.titleBlocked) return;
   const first = view.history.messages.find((message) => message.role === "user");
   const text = first === undefined ? null : excerptTitle(first.text, title.maxChars);
   if (text === null) return;
-  await context.log.append([
+  context.log.hold([
     context.draft({
       type: "session_title_committed",
       change: { kind: "fallback_set", title: text },

@@ -1,4 +1,5 @@
 import { CookieError, isCookieError, type RunId, type SessionId } from "@cookie-agent/sdk/protocol";
+import { RunLog } from "../event/run-log.ts";
 import type { ApprovalGate } from "../permission/approval-gate.ts";
 import type { Policy } from "../permission/compile-rules.ts";
 import type { AdmittedRun } from "../run/admit-run.ts";
@@ -66,11 +67,10 @@ export class RunSlot {
       sessionId,
       rootSessionId,
       run,
-      log,
       view: state,
       stages: {
         ...services.stages,
-        log,
+        log: new RunLog(log),
         gate,
         policy: () => this.#parts.policy(),
         // Nobody will ever answer, so nothing of this run may go on as if somebody had said no (S 6.7, C 7.3).

@@ -7,6 +7,7 @@ import {
   type OverlayRule,
   type ParamsOf,
   type PermissionMode,
+  type PermissionRule,
   type RunId,
   type RunSelection,
   type SessionId,
@@ -32,6 +33,8 @@ import type { SessionLog } from "./session-log.ts";
 import type { SessionPresence } from "./session-presence.ts";
 import type { SessionServices } from "./session-services.ts";
 import type { SessionState } from "./session-state.ts";
+
+const NO_RULES: readonly PermissionRule[] = [];
 
 /** How long a closing session waits for its run's last word (S-094). */
 const CLOSE_TIMEOUT_MS = 10_000;
@@ -63,6 +66,7 @@ export class SessionActor {
   readonly #state: SessionState;
   readonly #presence: SessionPresence;
   readonly #gate: ApprovalGate;
+  #knownPolicy: Policy | undefined;
   readonly #mailbox = new Mailbox();
   readonly #slot: RunSlot;
 
@@ -237,11 +241,14 @@ export class SessionActor {
 
   /** The rules as they stand now: the document of the newest run, the overlay of this moment (S-126). */
   #policy(): Policy {
-    return {
-      documentRules: this.#state.agent?.permissions ?? [],
-      overlayRules: this.#state.overlay,
-      workspaceRoot: this.#services.facts.workspaceRoot,
-    };
+    const documentRules = this.#state.agent?.permissions ?? NO_RULES;
+    const overlayRules = this.#state.overlay;
+    const { workspaceRoot } = this.#services.facts;
+    const known = this.#knownPolicy;
+    // The same object while it stands, because its rules are compiled once for it.
+    if (known?.documentRules === documentRules && known.overlayRules === overlayRules) return known;
+    this.#knownPolicy = { documentRules, overlayRules, workspaceRoot };
+    return this.#knownPolicy;
   }
 
   /** The cache that lists show; losing it costs a rebuild, so a failure is only noted. */

@@ -1,5 +1,4 @@
 import { CookieError } from "@cookie-agent/sdk/protocol";
-import type { HeldRecords } from "../event/held-records.ts";
 import { labelCommand } from "../permission/command-labels.ts";
 import type { Policy } from "../permission/compile-rules.ts";
 import { evaluatePolicy, type JudgedResource, needsParts } from "../permission/evaluate-policy.ts";
@@ -14,8 +13,7 @@ import type { PreparedCall } from "./prepare-call.ts";
 export async function decidePermission(
   call: PreparedCall,
   context: DispatchContext,
-  stages: Pick<DispatchStages, "gate" | "policy" | "plugins">,
-  records: HeldRecords,
+  stages: Pick<DispatchStages, "gate" | "policy" | "plugins" | "log">,
   signal: AbortSignal,
 ): Promise<GateOutcome> {
   const policy = stages.policy();
@@ -44,7 +42,7 @@ export async function decidePermission(
       ...(revalidate && { revalidate }),
     },
     signal,
-    records,
+    stages.log,
   );
 }
 

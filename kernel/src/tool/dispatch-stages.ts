@@ -10,6 +10,7 @@ import type {
 import type { ArtifactStore } from "../artifact/artifact-store.ts";
 import type { OutputLimits } from "../artifact/capture-output.ts";
 import type { EventDraft } from "../event/event-draft.ts";
+import type { RunLog } from "../event/run-log.ts";
 import type { ApprovalGate } from "../permission/approval-gate.ts";
 import type { Policy } from "../permission/compile-rules.ts";
 import type { KeyMutex } from "../support/key-mutex.ts";
@@ -37,15 +38,9 @@ export interface CommittedTurn extends DispatchContext {
   readonly speculation?: Speculation;
 }
 
-/** The record of the session: commit events and coalesced ones. */
-export interface DispatchLog {
-  append(drafts: readonly EventDraft[]): Promise<unknown>;
-  appendStream(draft: EventDraft): void;
-}
-
 /** The rooms that a call passes through. */
 export interface DispatchStages extends PrepareStages {
-  readonly log: DispatchLog;
+  readonly log: RunLog;
   readonly artifacts: ArtifactStore;
   readonly gate: Pick<ApprovalGate, "decide">;
   /** Told after a call was refused that only a person could have allowed; may abort the turn. */

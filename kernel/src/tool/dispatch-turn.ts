@@ -8,8 +8,9 @@ import {
   type ToolPresentation,
 } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-draft.ts";
-import { HeldRecords } from "../event/held-records.ts";
+import type { RunLog } from "../event/run-log.ts";
 import { createId } from "../support/create-id.ts";
+import { sleep } from "../support/deadline.ts";
 import { neverRan } from "./complete-call.ts";
 import { decidePermission, refusal } from "./decide-permission.ts";
 import {
@@ -24,6 +25,8 @@ import { executeCall } from "./execute-call.ts";
 import { fallbackFingerprint } from "./operation-identity.ts";
 import { discardToken, type PreparedCall, prepareCall } from "./prepare-call.ts";
 import { presentCall } from "./present-call.ts";
+
+const SOON_MS = 5;
 
 /**
  * Carries the tool calls of one committed model turn to their terminal events (E-087) and returns how they ended, in
@@ -41,24 +44,44 @@ export async function dispatchTurn(
 ): Promise<ToolCallOutcome[]> {
   // Every call of the turn listens; Node would warn of a leak from the eleventh on.
   setMaxListeners(0, signal);
-  const calls = await Promise.all(turn.calls.map((call) => prepare(call, turn, stages, signal)));
-  const records = new HeldRecords((drafts) => stages.log.append(drafts));
+  const { log } = stages;
+  const preparing = Promise.all(turn.calls.map((call) => prepare(call, turn, stages, signal)));
+  const recorded = recordUnlessSoon(preparing, log);
+  const calls = await preparing;
   try {
-    records.hold(calls.map((call) => draft(turn.runId, startedEvent(call, turn))));
+    await recorded;
+    log.hold(calls.map((call) => draft(turn.runId, startedEvent(call, turn))));
     for (const call of calls) {
-      await decide(call, turn, stages, records, signal);
+      await decide(call, turn, stages, signal);
       if (call.escalated) stages.onEscalated?.();
     }
-    records.hold(endDrafts(calls.filter(hasEnded), turn));
-    await records.flush();
+    log.hold(endDrafts(calls.filter(hasEnded), turn));
+    if (!calls.every(hasEnded)) await log.flush();
     const parallel = calls.filter(isParallel);
     const exclusive = calls.filter((call) => !hasEnded(call) && !isParallel(call));
-    await allEnded(parallel.map((call) => execute(call, turn, stages, signal)));
-    for (const call of exclusive) await execute(call, turn, stages, signal);
+    const run = async (call: DispatchedCall): Promise<void> => {
+      await execute(call, turn, stages, signal);
+      log.hold(endDrafts([call], turn));
+      // The last end is recorded with what follows the turn.
+      if (!calls.every(hasEnded)) await log.flush();
+    };
+    await allEnded(parallel.map(run));
+    for (const call of exclusive) await run(call);
   } finally {
     for (const call of calls) drop(call, stages);
   }
   return calls.map(outcomeOf);
+}
+
+/** A turn that waits long for its preparations is not kept from the record. */
+function recordUnlessSoon(preparing: Promise<unknown>, log: RunLog): Promise<void> {
+  const soon = preparing.then(() => true);
+  const recorded = Promise.race([soon, sleep(SOON_MS).then(() => false)]).then((isSoon) =>
+    isSoon ? undefined : log.flush(),
+  );
+  // Whoever waits for the preparations waits for it next.
+  recorded.catch(() => undefined);
+  return recorded;
 }
 
 /** One call on its way through the turn. */
@@ -116,13 +139,12 @@ async function decide(
   call: DispatchedCall,
   turn: CommittedTurn,
   stages: DispatchStages,
-  records: HeldRecords,
   signal: AbortSignal,
 ): Promise<void> {
   const { prepared } = call;
   if (prepared === undefined) return;
   if (!signal.aborted) {
-    const decision = await decidePermission(prepared, turn, stages, records, signal);
+    const decision = await decidePermission(prepared, turn, stages, signal);
     if (decision.granted && !signal.aborted) return;
     if (!decision.granted) {
       call.end = neverRan(refusal(decision));
@@ -143,7 +165,6 @@ async function execute(
   if (prepared === undefined) return;
   call.prepared = undefined;
   call.end = await executeCall(prepared, call.call, turn, stages, signal);
-  await stages.log.append(endDrafts([call], turn));
 }
 
 function drop(call: DispatchedCall, stages: DispatchStages): void {

@@ -7,7 +7,7 @@ import {
   type StoredEvent,
   type ToolCallId,
 } from "@cookie-agent/sdk/protocol";
-import { HeldRecords } from "../../../../kernel/src/event/held-records.ts";
+import { RunLog } from "../../../../kernel/src/event/run-log.ts";
 import {
   ApprovalGate,
   type GatePorts,
@@ -44,7 +44,7 @@ export class GateSession implements GatePorts {
 
   /** Decides as a turn of one call does: the outcome counts once its records are durable. */
   async decide(request: GateRequest, signal: AbortSignal): Promise<GateOutcome> {
-    const records = new HeldRecords((drafts) => this.append(drafts));
+    const records = new RunLog(this);
     const outcome = await this.gate.decide(request, signal, records);
     await records.flush();
     return outcome;
@@ -56,6 +56,10 @@ export class GateSession implements GatePorts {
     await Promise.resolve();
     if (this.failure !== undefined) throw this.failure;
     return drafts.map(({ payload, runId }) => this.record(payload, runId));
+  }
+
+  appendStream(): never {
+    throw new Error("the gate has nothing to stream");
   }
 
   record(payload: EventPayload, runId: RunId | null = RUN): StoredEvent {

@@ -6,7 +6,7 @@ import {
   type PermissionMode,
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test, vi } from "vitest";
-import { HeldRecords } from "../../../../kernel/src/event/held-records.ts";
+import { RunLog } from "../../../../kernel/src/event/run-log.ts";
 import type { ApprovalGate } from "../../../../kernel/src/permission/approval-gate.ts";
 import { DEFAULT_PERMISSION_MODE } from "../../../../kernel/src/permission/permission-mode.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
@@ -173,7 +173,7 @@ describe("answers of a person", () => {
 
   test("[T-020] what was held before a question is recorded before it is asked", async () => {
     const session = new GateSession({});
-    const records = new HeldRecords((drafts) => session.append(drafts));
+    const records = new RunLog(session);
     records.hold([{ payload: { type: "user_input_submitted", input: "x" }, runId: null }]);
     const outcome = session.gate.decide(askFor(), NEVER, records);
     const record = await session.waiting();

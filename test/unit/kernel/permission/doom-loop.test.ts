@@ -1,6 +1,6 @@
 import type { EventPayload, ToolCallId } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
-import { HeldRecords } from "../../../../kernel/src/event/held-records.ts";
+import { RunLog } from "../../../../kernel/src/event/run-log.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
 import { askFor, GateSession, NEVER } from "./approval-fixtures.ts";
 
@@ -75,7 +75,7 @@ test("[S-176] the count survives reading the log again", async () => {
 
 test("[S-176] a request counts from when it is made, and once", async () => {
   const session = new GateSession({ mode: "yolo" });
-  const records = new HeldRecords((drafts) => session.append(drafts));
+  const records = new RunLog(session);
   for (let call = 0; call < 2; call += 1) await session.gate.decide(askFor("a"), NEVER, records);
   expect(session.events).toEqual([]);
   await records.flush();

@@ -20,6 +20,8 @@ export const OFFLINE = {
 /** A disk that can be made to fail. */
 export interface Disk {
   full: boolean;
+  /** Becomes full once a block with this text is durable. */
+  fullAfter?: string;
 }
 
 /**
@@ -103,6 +105,7 @@ function failingStore(inner: SessionStore, disk: Disk): SessionStore {
 }
 
 function failingFile(inner: LogFile, disk: Disk): LogFile {
+  let fills = false;
   const unlessFull = async <T>(act: () => Promise<T>): Promise<T> => {
     if (disk.full) throw noSpace();
     return act();
@@ -112,8 +115,16 @@ function failingFile(inner: LogFile, disk: Disk): LogFile {
       return inner.byteLength;
     },
     read: (fromByte) => inner.read(fromByte),
-    append: (bytes) => unlessFull(() => inner.append(bytes)),
-    sync: () => unlessFull(() => inner.sync()),
+    append: (bytes) => {
+      fills ||= disk.fullAfter !== undefined && Buffer.from(bytes).includes(disk.fullAfter);
+      return unlessFull(() => inner.append(bytes));
+    },
+    sync: () =>
+      unlessFull(async () => {
+        await inner.sync();
+        disk.full ||= fills;
+        fills = false;
+      }),
     truncate: (byteLength) => inner.truncate(byteLength),
     close: () => inner.close(),
   };

@@ -15,10 +15,10 @@ async function leaveUnfinished() {
   const { sessions, store, disk } = opened;
   const actor = await sessions.create(selection);
   const { tail } = await actor.subscribe({ cursor: 0 });
+  disk.fullAfter = "model_attempt_started";
   await start(actor);
-  for await (const item of tail ?? []) {
-    if ("payload" in item && item.payload.type === "model_attempt_started") disk.full = true;
-  }
+  // The tail ends when the run could not be recorded any more.
+  for await (const _ of tail ?? []);
   await sessions.close();
   await store.close();
   return { ...opened, sessionId: actor.sessionId };

@@ -39,7 +39,8 @@ describe("a disk that fails", () => {
   test("[S-047] [S-246] in mid-run cuts the subscribers off, says why, and is settled once space returns", async () => {
     const { sessions, disk } = await openSessions();
     const actor = await sessions.create(selection);
-    const stop = fillAfter(actor, "model_attempt_started", disk);
+    disk.fullAfter = "model_attempt_started";
+    const stop = drain(actor);
     await start(actor, "a");
     const items = await stop;
     expect(items.at(-1)).toEqual({ gap: expect.any(Number) });
@@ -47,6 +48,7 @@ describe("a disk that fails", () => {
     await expect(actor.subscribe({ cursor: 0 })).rejects.toMatchObject({ code: "storage_failed" });
     await expect(start(actor, "b")).rejects.toMatchObject({ code: "storage_failed" });
 
+    delete disk.fullAfter;
     disk.full = false;
     const runId = await start(actor, "b");
     await drain(actor);
@@ -60,18 +62,3 @@ describe("a disk that fails", () => {
     await sessions.close();
   });
 });
-
-/** Follows a session and fills the disk when an event of `type` passes. */
-async function fillAfter(
-  actor: SessionActor,
-  type: string,
-  disk: { full: boolean },
-): Promise<(StoredEvent | { gap: number })[]> {
-  const { tail } = await actor.subscribe({ cursor: 0 });
-  const items: (StoredEvent | { gap: number })[] = [];
-  for await (const item of tail ?? []) {
-    items.push(item);
-    if ("payload" in item && item.payload.type === type) disk.full = true;
-  }
-  return items;
-}

@@ -18,6 +18,7 @@ import {
 import { beforeAll } from "vitest";
 import { createLocalArtifactStore } from "../../../../kernel/src/artifact/local-artifact-store.ts";
 import type { EventDraft } from "../../../../kernel/src/event/event-draft.ts";
+import { RunLog } from "../../../../kernel/src/event/run-log.ts";
 import { ApprovalGate } from "../../../../kernel/src/permission/approval-gate.ts";
 import type { Policy } from "../../../../kernel/src/permission/compile-rules.ts";
 import type {
@@ -253,7 +254,7 @@ export function openRoom(
     workspaceRoot: storeDir,
   };
   const stages: DispatchStages = {
-    log,
+    log: new RunLog(log),
     plugins,
     artifacts: createLocalArtifactStore({ storeDir }),
     gate: { decide: (...args) => room.gate(...args) },
@@ -288,7 +289,8 @@ export function openRoom(
         stdinAttended: false,
         ...turn,
       };
-      return dispatchTurn(committed, stages, signal ?? new AbortController().signal);
+      const ended = dispatchTurn(committed, stages, signal ?? new AbortController().signal);
+      return ended.finally(() => stages.log.flush());
     },
   };
   return room;

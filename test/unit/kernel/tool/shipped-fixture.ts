@@ -5,6 +5,7 @@ import type { PermissionRule } from "@cookie-agent/sdk/protocol";
 import type { ArtifactStore } from "../../../../kernel/src/artifact/artifact-store.ts";
 import { createLocalArtifactStore } from "../../../../kernel/src/artifact/local-artifact-store.ts";
 import { readArtifactPage } from "../../../../kernel/src/artifact/read-artifact.ts";
+import { RunLog } from "../../../../kernel/src/event/run-log.ts";
 import { ApprovalGate } from "../../../../kernel/src/permission/approval-gate.ts";
 import { loadFirstParty } from "../../../../kernel/src/plugin/load-manifest.ts";
 import { PluginHost } from "../../../../kernel/src/plugin/plugin-host.ts";
@@ -95,7 +96,8 @@ export async function openShippedRoom(): Promise<ShippedRoom> {
         overlayRules: [],
         workspaceRoot: workspace,
       };
-      return dispatchTurn(
+      const runLog = new RunLog(log);
+      const ended = dispatchTurn(
         {
           sessionId: SESSION,
           rootSessionId: SESSION,
@@ -111,7 +113,7 @@ export async function openShippedRoom(): Promise<ShippedRoom> {
           stdinAttended: false,
         },
         {
-          log,
+          log: runLog,
           plugins,
           artifacts,
           gate: { decide: options.gate ?? ((...args) => gate.decide(...args)) },
@@ -128,6 +130,7 @@ export async function openShippedRoom(): Promise<ShippedRoom> {
         },
         options.signal ?? new AbortController().signal,
       );
+      return ended.finally(() => runLog.flush());
     },
   };
 }

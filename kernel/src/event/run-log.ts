@@ -1,0 +1,52 @@
+import { setImmediate } from "node:timers/promises";
+import type { EventDraft } from "./event-draft.ts";
+
+/** A longer block could fill the queue of a subscriber that reads as fast as it can (S-063). */
+const MAX_BLOCK = 128;
+
+/** The record of a session: commit events and coalesced ones. */
+export interface SessionRecord {
+  append(drafts: readonly EventDraft[]): Promise<unknown>;
+  appendStream(draft: EventDraft): void;
+}
+
+/**
+ * The log as one run writes it. What nothing has acted on yet is held and becomes durable in one block with what
+ * follows it: a sync costs the same for one event as for ten, and a turn has many.
+ *
+ * Whoever acts on an event, or waits for anything outside of this process, flushes first. A run that ends in between
+ * loses what was held as if it had ended a moment earlier.
+ */
+export class RunLog implements SessionRecord {
+  readonly #record: SessionRecord;
+  #held: EventDraft[] = [];
+
+  constructor(record: SessionRecord) {
+    this.#record = record;
+  }
+
+  hold(drafts: readonly EventDraft[]): void {
+    this.#held.push(...drafts);
+  }
+
+  /** Resolves when everything held so far is durable; rejects when it could not be recorded. */
+  async flush(): Promise<void> {
+    const drafts = this.#held;
+    if (drafts.length === 0) return;
+    this.#held = [];
+    for (let start = 0; start < drafts.length; start += MAX_BLOCK) {
+      if (start > 0) await setImmediate();
+      await this.#record.append(drafts.slice(start, start + MAX_BLOCK));
+    }
+  }
+
+  /** Records what is held and these events as one block. */
+  append(drafts: readonly EventDraft[]): Promise<void> {
+    this.hold(drafts);
+    return this.flush();
+  }
+
+  appendStream(draft: EventDraft): void {
+    this.#record.appendStream(draft);
+  }
+}

@@ -1,0 +1,71 @@
+import type { EventPayload } from "@cookie-agent/sdk/protocol";
+import { expect, test } from "vitest";
+import type { EventDraft } from "../../../../kernel/src/event/event-draft.ts";
+import { RunLog } from "../../../../kernel/src/event/run-log.ts";
+
+/** A record that keeps its blocks, or refuses them. */
+class Blocks {
+  readonly blocks: string[][] = [];
+  failure: Error | undefined;
+
+  append(drafts: readonly EventDraft[]): Promise<void> {
+    if (this.failure !== undefined) return Promise.reject(this.failure);
+    this.blocks.push(drafts.map(({ payload }) => (payload as { input: string }).input));
+    return Promise.resolve();
+  }
+
+  appendStream(draft: EventDraft): void {
+    this.blocks.push([`stream ${draft.payload.type}`]);
+  }
+}
+
+const said = (input: string): EventDraft => ({
+  runId: null,
+  payload: { type: "user_input_submitted", input } satisfies EventPayload,
+});
+
+test("[S-046] what is held becomes durable in one block with what follows it, in order", async () => {
+  const record = new Blocks();
+  const log = new RunLog(record);
+  log.hold([said("a")]);
+  log.hold([said("b"), said("c")]);
+  expect(record.blocks).toEqual([]);
+  await log.append([said("d")]);
+  await log.append([said("e")]);
+  expect(record.blocks).toEqual([["a", "b", "c", "d"], ["e"]]);
+});
+
+test("[S-046] a flush records what is held, once", async () => {
+  const record = new Blocks();
+  const log = new RunLog(record);
+  await log.flush();
+  log.hold([said("a")]);
+  await Promise.all([log.flush(), log.flush()]);
+  expect(record.blocks).toEqual([["a"]]);
+});
+
+test("[S-047] what could not be recorded is told to whoever made it durable and is not kept for later", async () => {
+  const record = new Blocks();
+  const log = new RunLog(record);
+  record.failure = new Error("disk");
+  log.hold([said("a")]);
+  await expect(log.append([said("b")])).rejects.toThrow("disk");
+  record.failure = undefined;
+  await log.append([said("c")]);
+  expect(record.blocks).toEqual([["c"]]);
+});
+
+test("[S-063] a block leaves room in the queue of a subscriber, who may read between two", async () => {
+  const record = new Blocks();
+  const log = new RunLog(record);
+  const whenRead: number[] = [];
+  setImmediate(() => {
+    whenRead.push(record.blocks.length);
+  });
+  const names = Array.from({ length: 300 }, (_, index) => String(index));
+  await log.append(names.map(said));
+  expect(record.blocks.flat()).toEqual(names);
+  expect(Math.max(...record.blocks.map(({ length }) => length))).toBeLessThan(255);
+  expect(record.blocks.length).toBeGreaterThan(1);
+  expect(whenRead).toEqual([1]);
+});
