@@ -123,15 +123,14 @@ function fromMachine(error: unknown, context: FailureContext): ModelError {
     });
   }
   const code = networkCode(error);
-  if (code !== null || /fetch failed|terminated|cannot connect/i.test(messageOf(error))) {
-    const timedOut = code !== null && /TIMEOUT|ETIMEDOUT/.test(code);
+  if (code !== null) {
     const connected = context.exchange.status !== null;
     return modelError({
-      kind: timedOut ? "timeout" : "transport",
+      kind: code === "ETIMEDOUT" ? "timeout" : "transport",
       stage: connected ? "stream_read" : "connect",
       message: connected
-        ? `the connection to ${context.provider} broke in the middle of the response${detail(code)}`
-        : `cannot reach ${context.provider}${detail(code)}; check the endpoint and the network`,
+        ? `the connection to ${context.provider} broke in the middle of the response (${code})`
+        : describeUnreached(context.provider, code),
       ...facts,
     });
   }
@@ -150,8 +149,10 @@ const UNSUPPORTED_NAMES: ReadonlySet<string> = new Set([
   "AI_InvalidArgumentError",
 ]);
 
-function detail(code: string | null): string {
-  return code === null ? "" : ` (${code})`;
+function describeUnreached(provider: string, code: string): string {
+  return code.startsWith("HPE_")
+    ? `${provider} answers with what cannot be read as HTTP (${code}); check the endpoint`
+    : `cannot reach ${provider} (${code}); check the endpoint and the network`;
 }
 
 function withExchange(error: ModelError, context: FailureContext): ModelError {

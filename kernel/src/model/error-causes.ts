@@ -7,14 +7,13 @@ export function* causesOf(error: unknown): Generator<Error> {
   }
 }
 
-/** The first code of the network or TLS among the causes. */
+const CODE =
+  /^(?:E(?!RR_)[A-Z_]+|ERR_STREAM_PREMATURE_CLOSE|ERR__\w+|HPE_\w+|Z_\w+|CERT_\w+|\w*_CERT\w*)$/;
+
+/** The first code of the network, TLS, HTTP or a compression among the causes. */
 export function networkCode(error: unknown): string | null {
   for (const each of causesOf(error)) {
-    if (
-      "code" in each &&
-      typeof each.code === "string" &&
-      /^(?:E(?!RR_)[A-Z_]+|UND_ERR_\w+|CERT_\w+|\w*_CERT\w*)$/.test(each.code)
-    ) {
+    if ("code" in each && typeof each.code === "string" && CODE.test(each.code)) {
       return each.code;
     }
   }

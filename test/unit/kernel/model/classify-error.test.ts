@@ -1,4 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { parseRetryAfter } from "../../../../kernel/src/model/classify-error.ts";
 import { type ModelServer, startModelServer } from "../../../support/model-server.ts";
 import {
@@ -212,6 +214,70 @@ describe("broken connections", () => {
       stage: "connect",
       http_status: null,
       message: expect.stringContaining("ECONNREFUSED") as string,
+    });
+  });
+});
+
+describe("what is no HTTP, or breaks inside of it", () => {
+  /** Answers every connection with these bytes. */
+  async function serveBytes(answer: string | Buffer): Promise<string> {
+    const sockets = new Set<Socket>();
+    const raw = createServer((socket) => {
+      sockets.add(socket);
+      socket.on("error", () => undefined);
+      socket.once("data", () => socket.end(answer));
+    });
+    await new Promise<void>((resolve) => raw.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+      raw.close();
+    });
+    return `http://127.0.0.1:${(raw.address() as AddressInfo).port}/v1`;
+  }
+  const head = (lines: string) =>
+    `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n${lines}\r\n\r\n`;
+
+  test.for([
+    ["another protocol", "SSH-2.0-OpenSSH_9.2\r\n", "HPE_INVALID_CONSTANT"],
+    [
+      "TLS where plain HTTP is asked",
+      Buffer.of(0x16, 3, 1, 0, 5, 1, 2, 3, 4, 5),
+      "HPE_INVALID_CONSTANT",
+    ],
+    ["endless headers", head(`x: ${"y".repeat(40_000)}`), "HPE_HEADER_OVERFLOW"],
+  ] as const)("%s is a transport failure that says what to check", async ([, answer, code]) => {
+    const bound = await bindTo("openai-chat", { endpoint: await serveBytes(answer) });
+    expect(await failureOf(bound)).toMatchObject({
+      kind: "transport",
+      retryable: true,
+      stage: "connect",
+      message: `custom.test answers with what cannot be read as HTTP (${code}); check the endpoint`,
+    });
+  });
+
+  test.for([
+    [
+      "a chunk without a size",
+      `${head("transfer-encoding: chunked")}zz\r\n`,
+      /ECONNRESET|HPE_INVALID_CHUNK_SIZE/,
+    ],
+    ["a compression that is none", `${head("content-encoding: gzip")}plain text`, /Z_DATA_ERROR/],
+    ["another one", `${head("content-encoding: br")}plain text, not brotli`, /ERR__ERROR_/],
+    [
+      "a compressed body that is cut",
+      Buffer.concat([
+        Buffer.from(head("content-encoding: gzip")),
+        gzipSync("data: x\n\n").subarray(0, 15),
+      ]),
+      /Z_BUF_ERROR/,
+    ],
+  ] as const)("%s breaks the response", async ([, answer, code]) => {
+    const bound = await bindTo("openai-chat", { endpoint: await serveBytes(answer) });
+    expect(await failureOf(bound)).toMatchObject({
+      kind: "transport",
+      retryable: true,
+      stage: "stream_read",
+      message: expect.stringMatching(code) as string,
     });
   });
 });
