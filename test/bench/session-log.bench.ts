@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { encodeEvent } from "../../kernel/dist/event/encode-event.js";
 import type { EventDraft } from "../../kernel/dist/event/event-draft.js";
 import { createId } from "../../kernel/dist/support/create-id.js";
-import { eventsOf, RunScript, sessionCreated } from "../unit/kernel/event/event-fixtures.ts";
+import { eventsOf, RunScript, sessionCreated, USAGE } from "../unit/kernel/event/event-fixtures.ts";
 import { BenchReport } from "./support/bench-report.ts";
 import { CALM_LIMIT_MS, RUNS } from "./support/drive-harnesses.ts";
 import { waitForCalm } from "./support/process-tree.ts";
@@ -133,7 +133,7 @@ function turnOf(run: RunScript, turn: number): EventDraft[] {
       turn: {
         content: [{ ...call, input: { path: `note-${turn}.txt` } }],
         finish_reason: "tool_calls",
-        usage: { ...NO_USAGE, ...usage },
+        usage: { ...USAGE, ...usage },
       },
     }),
     run.usage(turn),
@@ -141,13 +141,3 @@ function turnOf(run: RunScript, turn: number): EventDraft[] {
     run.callEnded({ ...shared, result: { ...result, display: null, retained_output: null } }),
   ];
 }
-
-const NO_USAGE = {
-  input_tokens: null,
-  input_tokens_no_cache: null,
-  input_tokens_cache_read: null,
-  input_tokens_cache_write: null,
-  output_tokens: null,
-  output_tokens_text: null,
-  output_tokens_reasoning: null,
-};

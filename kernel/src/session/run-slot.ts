@@ -1,15 +1,11 @@
-import { CookieError, isCookieError, type RunId, type SessionId } from "@cookie-agent/sdk/protocol";
+import { CookieError, isCookieError, type RunId } from "@cookie-agent/sdk/protocol";
 import { RunLog } from "../event/run-log.ts";
-import type { ApprovalGate } from "../permission/approval-gate.ts";
 import type { Policy } from "../permission/compile-rules.ts";
 import type { AdmittedRun } from "../run/admit-run.ts";
 import { RunContext } from "../run/run-context.ts";
 import { type CancelReason, describeRunError, runLoop } from "../run/run-loop.ts";
 import type { SessionInputs } from "./session-inputs.ts";
-import type { SessionLog } from "./session-log.ts";
-import type { SessionPresence } from "./session-presence.ts";
-import type { SessionServices } from "./session-services.ts";
-import type { SessionState } from "./session-state.ts";
+import type { SessionParts } from "./session-parts.ts";
 import { settleInterrupted, type UnrecordedEnd } from "./settle-interrupted.ts";
 
 const PERMISSION: CancelReason = { reason: "permission" };
@@ -20,14 +16,7 @@ interface RunningRun {
   readonly ended: Promise<void>;
 }
 
-export interface RunSlotParts {
-  readonly sessionId: SessionId;
-  readonly rootSessionId: SessionId;
-  readonly services: SessionServices;
-  readonly log: SessionLog;
-  readonly state: SessionState;
-  readonly presence: SessionPresence;
-  readonly gate: ApprovalGate;
+export interface RunSlotParts extends SessionParts {
   readonly inputs: Pick<SessionInputs, "atBoundary">;
   /** The rules in force now. */
   policy(): Policy;

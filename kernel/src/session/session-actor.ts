@@ -30,6 +30,7 @@ import { insertRule } from "./permission-overlay.ts";
 import { RunSlot } from "./run-slot.ts";
 import { SessionInputs } from "./session-inputs.ts";
 import type { SessionLog } from "./session-log.ts";
+import type { SessionParts } from "./session-parts.ts";
 import type { SessionPresence } from "./session-presence.ts";
 import type { SessionServices } from "./session-services.ts";
 import type { SessionState } from "./session-state.ts";
@@ -38,16 +39,6 @@ const NO_RULES: readonly PermissionRule[] = [];
 
 /** How long a closing session waits for its run's last word (S-094). */
 const CLOSE_TIMEOUT_MS = 10_000;
-
-export interface SessionParts {
-  readonly sessionId: SessionId;
-  readonly rootSessionId: SessionId;
-  readonly services: SessionServices;
-  readonly log: SessionLog;
-  readonly state: SessionState;
-  readonly presence: SessionPresence;
-  readonly gate: ApprovalGate;
-}
 
 /** What a subscription gets: stored events first, then the live tail (D-060). */
 export type EventSubscription = Awaited<ReturnType<EventLog["subscribe"]>>;

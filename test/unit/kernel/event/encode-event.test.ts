@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { encodeEvent } from "../../../../kernel/src/event/encode-event.ts";
 import { parseRecord } from "../../../../kernel/src/event/parse-record.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
-import { eventsOf, RunScript, sessionCreated } from "./event-fixtures.ts";
+import { eventsOf, RunScript, sessionCreated, USAGE } from "./event-fixtures.ts";
 
 const sessionId = createId<SessionId>();
 const run = new RunScript();
@@ -26,7 +26,7 @@ describe("[S-052] what a line leaves out", () => {
           { ...call, input: null, raw_input: "{" },
         ],
         finish_reason: "tool_calls",
-        usage: { ...nullUsage(), input_tokens: 3 },
+        usage: { ...USAGE, input_tokens: 3, output_tokens: null },
       },
     }),
   ]);
@@ -47,15 +47,3 @@ describe("[S-052] what a line leaves out", () => {
     expect(lines[7]).not.toContain("output_tokens");
   });
 });
-
-function nullUsage() {
-  return {
-    input_tokens: null,
-    input_tokens_no_cache: null,
-    input_tokens_cache_read: null,
-    input_tokens_cache_write: null,
-    output_tokens: null,
-    output_tokens_text: null,
-    output_tokens_reasoning: null,
-  };
-}

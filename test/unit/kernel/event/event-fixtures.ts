@@ -19,7 +19,7 @@ import { createId } from "../../../../kernel/src/support/create-id.ts";
 const digest = "0".repeat(64);
 const revision = `sha256:${digest}`;
 const model = { model: "custom.test/model", variant: null };
-const usage = {
+export const USAGE = {
   input_tokens: 1,
   input_tokens_no_cache: null,
   input_tokens_cache_read: null,
@@ -200,7 +200,7 @@ export class RunScript {
           },
         ],
         finish_reason: "tool_calls",
-        usage,
+        usage: USAGE,
       },
       warnings: [],
       ...changes,
@@ -213,7 +213,7 @@ export class RunScript {
       model_turn_seq: turnSeq,
       agent_id: "default",
       resolved_model: model,
-      usage,
+      usage: USAGE,
       estimated_cost_pico_usd: null,
     });
   }

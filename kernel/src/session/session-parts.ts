@@ -1,0 +1,17 @@
+import type { SessionId } from "@cookie-agent/sdk/protocol";
+import type { ApprovalGate } from "../permission/approval-gate.ts";
+import type { SessionLog } from "./session-log.ts";
+import type { SessionPresence } from "./session-presence.ts";
+import type { SessionServices } from "./session-services.ts";
+import type { SessionState } from "./session-state.ts";
+
+/** What one session consists of, put together by the registry. */
+export interface SessionParts {
+  readonly sessionId: SessionId;
+  readonly rootSessionId: SessionId;
+  readonly services: SessionServices;
+  readonly log: SessionLog;
+  readonly state: SessionState;
+  readonly presence: SessionPresence;
+  readonly gate: ApprovalGate;
+}
