@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { StoredEvent } from "@cookie-agent/sdk/protocol";
 import { createLocalArtifactStore } from "../../../../kernel/src/artifact/local-artifact-store.ts";
 import { createModelRuntime } from "../../../../kernel/src/model/model-runtime.ts";
 import { SessionRegistry } from "../../../../kernel/src/session/session-registry.ts";
@@ -22,6 +23,8 @@ export interface Disk {
   full: boolean;
   /** Becomes full once a block with this text is durable. */
   fullAfter?: string;
+  /** The types of the events in each block that was appended to a log on it. */
+  readonly blocks: string[][];
 }
 
 /**
@@ -31,7 +34,7 @@ export interface Disk {
 export async function openSessions(on?: { readonly scenario: Scenario }) {
   const scenario = on?.scenario ?? (await makeScenario());
   const { config, agents } = await scenario.load();
-  const disk: Disk = { full: false };
+  const disk: Disk = { full: false, blocks: [] };
   const inner = await openLocalSessionStore({
     sessionsDir: join(scenario.root, "sessions"),
     cwd: scenario.cwd,
@@ -116,6 +119,7 @@ function failingFile(inner: LogFile, disk: Disk): LogFile {
     },
     read: (fromByte) => inner.read(fromByte),
     append: (bytes) => {
+      disk.blocks.push(typesIn(bytes));
       fills ||= disk.fullAfter !== undefined && Buffer.from(bytes).includes(disk.fullAfter);
       return unlessFull(() => inner.append(bytes));
     },
@@ -128,6 +132,11 @@ function failingFile(inner: LogFile, disk: Disk): LogFile {
     truncate: (byteLength) => inner.truncate(byteLength),
     close: () => inner.close(),
   };
+}
+
+function typesIn(block: Uint8Array): string[] {
+  const lines = Buffer.from(block).toString().trimEnd().split("\n");
+  return lines.map((line) => (JSON.parse(line) as StoredEvent).payload.type);
 }
 
 function noSpace(): Error {
