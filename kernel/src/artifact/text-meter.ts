@@ -46,7 +46,9 @@ function countNewlines(bytes: Buffer): number {
 /** Four bytes at a time, in the same time whatever they are. */
 function countInWords(bytes: Uint8Array): number {
   const { buffer, byteOffset, length } = bytes;
-  const head = Math.min(length, (4 - (byteOffset % 4)) % 4);
+  // Words must begin at a multiple of four, which so few bytes may not reach.
+  if (length < 4) return countOneByOne(bytes, 0, length);
+  const head = (4 - (byteOffset % 4)) % 4;
   const words = new Int32Array(buffer, byteOffset + head, Math.floor((length - head) / 4));
   let newlines = countOneByOne(bytes, 0, head);
   for (let start = 0; start < words.length; start += SUM_WORDS) {

@@ -37,3 +37,17 @@ test.for(["\n", "a\n", "\u008a\v\n\t", `${"x".repeat(80)}\n`, "x"])(
     expect(meter.lineCount).toBe(newlines.reduce((sum, each) => sum + each) + last);
   },
 );
+
+test("a run of newlines is counted whatever its length, its end and its place in memory", () => {
+  const endings = ["", "a", "ab", "abc", "abcd", "abcde"];
+  for (let offset = 0; offset < 4; offset += 1) {
+    for (let newlines = 0; newlines < 80; newlines += 1) {
+      for (const ending of endings) {
+        const text = `${" ".repeat(offset)}${"\n".repeat(newlines)}${ending}`;
+        const meter = new TextMeter();
+        meter.add(new Uint8Array(Buffer.from(text)).subarray(offset));
+        expect(meter.lineCount).toBe(newlines + (ending === "" ? 0 : 1));
+      }
+    }
+  }
+});
