@@ -41,7 +41,7 @@ export class ProgressSender {
     return this.#sentBytes > 0;
   }
 
-  /** Resolves when the stream took all of it. After the call has ended nothing is sent any more. */
+  /** Resolves when the stream needs none of it any more. After the call has ended nothing is sent any more. */
   send(progress: ProgressDelta): Promise<void> {
     if (this.#ended) return Promise.resolve();
     const problem = problemOf(progress);
@@ -57,15 +57,16 @@ export class ProgressSender {
   }
 
   #sendAll(news: ProgressDelta, pieces: readonly OutputPiece[]): Promise<void> {
-    let sent: Promise<void> = Promise.resolve();
-    for (const delta of splitDelta(news, pieces)) {
-      sent = this.#enqueue(delta);
+    const sent = splitDelta(news, pieces).map((delta) => this.#enqueue(delta));
+    for (const each of sent) {
       // A tool may not await this; the failure then ends the call instead of the process.
-      sent.catch((error: unknown) => {
+      each.catch((error: unknown) => {
         this.#failure ??= error as Error;
       });
     }
-    return sent;
+    const all = settled(sent);
+    all.catch(() => undefined);
+    return all;
   }
 
   /** The kernel's cumulative count of captured bytes. */
@@ -136,6 +137,12 @@ export class ProgressSender {
     this.#wake = undefined;
     return !this.#gaveUp;
   }
+}
+
+/** A delta that is given up settles while the stream may still hold an earlier one, whose bytes must not change. */
+async function settled(sent: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(sent);
+  await Promise.all(sent);
 }
 
 /** What an author without a type checker gave that nothing could be sent of. */

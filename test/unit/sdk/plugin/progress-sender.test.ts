@@ -1,8 +1,11 @@
+import { PassThrough, Writable } from "node:stream";
 import { definePlugin, type ProgressDelta, type ToolInvocation } from "@cookie-agent/sdk/plugin";
 import { CookieError, ToolsCall, ToolsProgressAck } from "@cookie-agent/sdk/protocol";
+import { Connection, createLineTransport } from "@cookie-agent/sdk/rpc";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { piecesOf } from "../../../../sdk/src/plugin/output-piece.ts";
+import { ProgressSender } from "../../../../sdk/src/plugin/progress-sender.ts";
 import { splitDelta } from "../../../../sdk/src/plugin/split-delta.ts";
 import { callParams, ID, initializeParams } from "../support/plugin-params.ts";
 import { serveInMemory } from "../support/serve-in-memory.ts";
@@ -156,6 +159,40 @@ describe("bytes", () => {
     ]);
     await stop();
   });
+});
+
+test("[E-016] bytes are needed until the stream took them, though what follows was given up", async () => {
+  const order: string[] = [];
+  let take = () => {};
+  const output = new Writable({
+    write: (_chunk, _encoding, done) => {
+      take = () => {
+        order.push("taken");
+        done();
+      };
+    },
+    writev: (_chunks, done) => output._write("", "utf8", done),
+  });
+  const connection = new Connection({
+    transport: createLineTransport({ input: new PassThrough(), output, onBadLine: () => {} }),
+    side: "plugin",
+  });
+  const sender = new ProgressSender({
+    connection,
+    invocationId: ID,
+    signal: new AbortController().signal,
+    windowBytes: 600 * KIB,
+    raw: true,
+  });
+  const sent = sender
+    .send({ output: Buffer.alloc(700 * KIB) })
+    .then(() => void order.push("needed no more"));
+  sender.giveUp();
+  await new Promise((resolve) => setImmediate(resolve));
+  take();
+  await sent;
+  connection.close();
+  expect(order).toEqual(["taken", "needed no more"]);
 });
 
 describe("the window", () => {
