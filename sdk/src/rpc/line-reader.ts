@@ -211,12 +211,11 @@ export class LineReader extends AbstractMessageReader {
   }
 
   readonly #onEnd = (): void => {
+    if (this.#behind === undefined && !this.#skipping && !this.#lost) this.#finishLine(EMPTY);
     if (this.#behind !== undefined) {
       const { intake, line } = this.#behind;
       this.#reportBadLine(`the pipe ended ${intake.missingBytes} raw bytes early`, line);
       this.#behind = undefined;
-    } else if (!this.#skipping && !this.#lost) {
-      this.#finishLine(EMPTY);
     }
     this.#onClose();
   };

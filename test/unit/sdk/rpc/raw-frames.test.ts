@@ -117,6 +117,15 @@ describe("reading raw bytes", () => {
     expect(peer.badLines).toMatchObject([{ reason: "the pipe ended 7 raw bytes early" }]);
   });
 
+  test("[E-016] a pipe that ends with their announcement says that all are missing", async () => {
+    const peer = openRawPeer({ raw: true });
+    const { seen, connection } = listenTo(peer);
+    peer.input.end(line({ method: "bulk", raw: 7 }).subarray(0, -1));
+    await connection.closed;
+    expect(seen).toEqual([]);
+    expect(peer.badLines).toMatchObject([{ reason: "the pipe ended 7 raw bytes early" }]);
+  });
+
   test("[E-016] a notification that takes none is reported and the next one served", async () => {
     const peer = openRawPeer({ raw: true });
     const { seen, problems, connection } = listenTo(peer);
