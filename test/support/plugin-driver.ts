@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 
 type Json = Record<string, unknown>;
@@ -14,6 +14,8 @@ export interface DriverOptions {
   readonly config?: Json;
   /** Environment of the plugin process. */
   readonly env?: NodeJS.ProcessEnv;
+  /** Announces that output is taken as raw bytes (E-016). */
+  readonly raw?: boolean;
   /** Answers `host/artifacts/read`. */
   readonly readArtifact?: (params: Json) => Json;
 }
@@ -52,11 +54,19 @@ interface Pending {
   reject(error: Error): void;
 }
 
+interface DeltaChunk {
+  readonly stream?: string;
+  readonly text?: string;
+  readonly byte_length?: number;
+}
+
 /** A call under way and what it has printed so far. */
 export class DrivenCall {
   readonly invocationId: string = randomUUID();
   readonly result: Promise<CallResult>;
   readonly deltas: { stream?: string; text: string }[] = [];
+  /** What came as raw bytes. */
+  readonly rawDeltas: { stream?: string; bytes: Buffer }[] = [];
   byteLength = 0;
   readonly #driver: PluginDriver;
   readonly #options: CallOptions;
@@ -122,10 +132,16 @@ export class DrivenCall {
     });
   }
 
-  takeDelta(output: { stream?: string; text: string }[]): void {
-    for (const delta of output) {
-      this.byteLength += Buffer.byteLength(delta.text);
-      if (this.#options.keepOutput !== false) this.deltas.push(delta);
+  takeDelta(output: DeltaChunk[], raw: Buffer): void {
+    let rest = raw;
+    for (const { stream, text, byte_length: rawBytes = 0 } of output) {
+      const name = stream === undefined ? {} : { stream };
+      this.byteLength += rawBytes + Buffer.byteLength(text ?? "");
+      if (this.#options.keepOutput !== false) {
+        if (text !== undefined) this.deltas.push({ ...name, text });
+        else this.rawDeltas.push({ ...name, bytes: rest.subarray(0, rawBytes) });
+      }
+      rest = rest.subarray(rawBytes);
     }
     if (this.#acknowledging) this.acknowledge();
     const watchers = this.#watchers;
@@ -164,7 +180,7 @@ export class PluginDriver {
       });
     });
     if (this.#child.stdout !== null) {
-      createInterface({ input: this.#child.stdout }).on("line", (line) => this.#receive(line));
+      this.#listen(this.#child.stdout);
     }
   }
 
@@ -185,6 +201,7 @@ export class PluginDriver {
         interception: false,
         prepare: true,
         progress: true,
+        ...(options.raw === true && { raw_output: true }),
         dynamic_tools: false,
         services: ["artifacts.read"],
       },
@@ -279,14 +296,25 @@ export class PluginDriver {
     this.#child.stdin?.write(`${JSON.stringify(frame)}\n`);
   }
 
-  #receive(line: string): void {
-    const frame = JSON.parse(line) as Json;
+  /** Frames by hand: a line, and behind it as many bytes as it says. */
+  #listen(input: Readable): void {
+    let unread: Buffer = Buffer.alloc(0);
+    input.on("data", (chunk: Buffer) => {
+      unread = Buffer.concat([unread, chunk]);
+      for (let end = unread.indexOf("\n"); end >= 0; end = unread.indexOf("\n")) {
+        const frame = JSON.parse(unread.toString("utf8", 0, end)) as Json;
+        const next = end + 1 + Number(frame["raw"] ?? 0);
+        if (next > unread.length) return;
+        this.#receive(frame, unread.subarray(end + 1, next));
+        unread = unread.subarray(next);
+      }
+    });
+  }
+
+  #receive(frame: Json, raw: Buffer): void {
     if (frame["method"] === "host/tools/progress") {
-      const params = frame["params"] as {
-        invocation_id: string;
-        output?: { stream?: string; text: string }[];
-      };
-      this.#calls.get(params.invocation_id)?.takeDelta(params.output ?? []);
+      const params = frame["params"] as { invocation_id: string; output?: DeltaChunk[] };
+      this.#calls.get(params.invocation_id)?.takeDelta(params.output ?? [], raw);
       return;
     }
     if (frame["method"] === "host/artifacts/read") {

@@ -89,9 +89,10 @@ export class OutputCapture {
   }
 
   /**
-   * Accepts text, or bytes that are meant as UTF-8 (E-101). Rejects with `progress_limit` for an undeclared stream, `resource_limit` when the call's cap is
-   * reached (what fits is kept, E-104) and `execution_failed` when the disk fails; after one of the last two every
-   * further write rejects alike. On a full disk all of it is given up at once: the record needs the space.
+   * Accepts text, or bytes that are meant as UTF-8 (E-101). Rejects with `progress_limit` for an undeclared stream,
+   * `resource_limit` when the call's cap is reached (what fits is kept, E-104) and `execution_failed` when the disk
+   * fails; after one of the last two every further write rejects alike. On a full disk all of it is given up at once:
+   * the record needs the space.
    */
   async write(stream: string | null, data: string | readonly Uint8Array[]): Promise<void> {
     if (this.#failure) throw this.#failure;
