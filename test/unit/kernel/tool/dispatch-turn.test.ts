@@ -1,5 +1,5 @@
-import { CookieError, type EventPayload } from "@cookie-agent/sdk/protocol";
-import { describe, expect, test, vi } from "vitest";
+import { CookieError } from "@cookie-agent/sdk/protocol";
+import { describe, expect, test } from "vitest";
 import { createDeferred } from "../../../../kernel/src/support/deferred.ts";
 import { KeyMutex } from "../../../../kernel/src/support/key-mutex.ts";
 import {
@@ -56,35 +56,6 @@ describe("dispatch of one turn", () => {
     expect(room.log.blocks[0]?.map(({ type }) => type)).toEqual(first);
     const firstCall = room.trace.findIndex((entry) => entry.startsWith("call "));
     expect(firstCall).toBeGreaterThan(room.trace.lastIndexOf("approval_finalized"));
-  });
-
-  test("[T-019] a turn that waits for its preparations is recorded without them", async () => {
-    const room = openRoom([declareDynamic("edit")]);
-    const prepared = createDeferred<ReturnType<typeof preparedAs>>();
-    room.plugins.prepared = () => prepared.promise;
-    const turn: EventPayload = { type: "user_input_submitted", input: "stands for the turn" };
-    room.stages.log.hold([{ payload: turn, runId: null }]);
-    const running = room.dispatch([["edit", { value: "a" }]]);
-    await expect.poll(() => room.log.blocks).toEqual([[turn]]);
-    prepared.resolve(preparedAs("a"));
-    await running;
-    expect(room.log.blocks[1]?.map(({ type }) => type)).toContain("tool_call_started");
-  });
-
-  test("[T-019] a turn that cannot be recorded meanwhile runs no call and gives its tokens back", async () => {
-    const room = openRoom([declareDynamic("edit")]);
-    const prepared = createDeferred<ReturnType<typeof preparedAs>>();
-    room.plugins.prepared = () => prepared.promise;
-    room.log.failure = new CookieError("storage_failed", "full");
-    room.stages.log.hold([{ payload: { type: "user_input_submitted", input: "x" }, runId: null }]);
-    const append = vi.spyOn(room.log, "append");
-    const running = room.dispatch([["edit", { value: "a" }]]);
-    const failed = expect(running).rejects.toMatchObject({ code: "storage_failed" });
-    await expect.poll(() => append.mock.calls.length).toBe(1);
-    prepared.resolve(preparedAs("a"));
-    await failed;
-    expect(room.trace.filter((entry) => entry.startsWith("call "))).toEqual([]);
-    expect(room.plugins.discarded).toEqual([preparedAs("a").prepared]);
   });
 
   test("[S-176] the fourth request for one operation in a single turn is refused", async () => {
