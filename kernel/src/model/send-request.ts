@@ -25,11 +25,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
  * answers like any other. Rejects with the error of the network; aborting ends the body too.
  */
 export async function sendRequest(url: string, request: HttpRequest): Promise<HttpAnswer> {
-  const message = await exchange(url, request).catch((error: unknown) => {
-    // A server may close a connection that was kept at the very moment it is used again.
-    if (error instanceof StaleConnection) return exchange(url, request);
-    throw error;
-  });
+  const message = await exchangeUnlessStale(url, request);
   return {
     status: message.statusCode ?? 0,
     statusText: message.statusMessage ?? "",
@@ -39,6 +35,17 @@ export async function sendRequest(url: string, request: HttpRequest): Promise<Ht
 }
 
 class StaleConnection extends Error {}
+
+/** A server may close the connections that were kept at the very moment they are used again; each try drops one. */
+async function exchangeUnlessStale(url: string, request: HttpRequest): Promise<IncomingMessage> {
+  for (;;) {
+    try {
+      return await exchange(url, request);
+    } catch (error) {
+      if (!(error instanceof StaleConnection)) throw error;
+    }
+  }
+}
 
 function exchange(
   url: string,
@@ -63,13 +70,20 @@ function exchange(
     });
     // Stays, for what breaks once the answer has begun is told again by its body.
     sent.on("error", (error) => {
-      if (answer === undefined) done();
       const isStale = sent.reusedSocket && hasCode(error, "ECONNRESET", "EPIPE");
       reject(isStale && !signal.aborted ? new StaleConnection() : error);
     });
+    sent.once("close", () => {
+      if (answer !== undefined) return;
+      done();
+      // An answer that switches protocols closes the request without an error.
+      reject(failure("EPROTO", "the connection closed without an answer"));
+    });
     sent.once("socket", (socket) => {
       if (!socket.connecting) return;
-      const timer = setTimeout(() => sent.destroy(connectTimeout()), CONNECT_TIMEOUT_MS);
+      const timer = setTimeout(() => {
+        sent.destroy(failure("ETIMEDOUT", `no connection within ${CONNECT_TIMEOUT_MS} ms`));
+      }, CONNECT_TIMEOUT_MS);
       const connected = () => clearTimeout(timer);
       socket.once(secure ? "secureConnect" : "connect", connected);
       socket.once("close", connected);
@@ -96,9 +110,8 @@ function encode(text: string): Buffer {
   return bytes.subarray(0, byteLength);
 }
 
-function connectTimeout(): Error {
-  const error = new Error(`no connection within ${CONNECT_TIMEOUT_MS} ms`);
-  return Object.assign(error, { code: "ETIMEDOUT" });
+function failure(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
 }
 
 function headersOf(message: IncomingMessage): ReadonlyMap<string, string> {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
@@ -129,6 +130,71 @@ test("a kept connection that the server has just closed is replaced by a new one
   expect(await textOf((await post(url)).body)).toBe("ok");
   expect(await textOf((await post(url)).body)).toBe("ok");
   expect(connections).toEqual([0, 1]);
+});
+
+test("several kept connections that the server has closed at once are all replaced", async () => {
+  const bothOpen = createGate();
+  let connections = 0;
+  const url = await serveTcp((socket, index) => {
+    connections = index + 1;
+    if (connections === 2) bothOpen.open();
+    let requests = 0;
+    socket.on("data", () => {
+      requests += 1;
+      if (index < 2 && requests === 2) return socket.resetAndDestroy();
+      void bothOpen.opened.then(() =>
+        socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
+      );
+    });
+  });
+  const ask = async () => textOf((await post(url)).body);
+  expect(await Promise.all([ask(), ask()])).toEqual(["ok", "ok"]);
+  expect(await ask()).toBe("ok");
+  expect(connections).toBe(3);
+});
+
+test("an answer that switches protocols is a failure, and no request that waits for ever", async () => {
+  const url = await serveTcp((socket) => {
+    const head = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n";
+    socket.once("data", () => socket.write(head));
+  });
+  await expect(post(url)).rejects.toMatchObject({ code: "EPROTO" });
+});
+
+test("bodies that are sent at the same time, to slow readers and past failures, arrive as they are", async () => {
+  const { url } = await serve((request, response) => {
+    if (request.headers["x-fails"] === "yes") {
+      request.once("data", () => request.socket.resetAndDestroy());
+      return;
+    }
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+      request.pause();
+      setImmediate(() => request.resume());
+    });
+    request.once("end", () => {
+      response.end(createHash("sha256").update(Buffer.concat(chunks)).digest("hex"));
+    });
+  });
+  const ask = async (id: number) => {
+    for (let turn = 0; turn < 6; turn += 1) {
+      const body = `${id}ä${turn}😀`.repeat(20_000 + 30_000 * ((id * 5 + turn) % 7));
+      const fails = (id + turn) % 5 === 0;
+      const sent = sendRequest(url, {
+        method: "POST",
+        headers: new Map(fails ? [["x-fails", "yes"]] : []),
+        body,
+        signal: new AbortController().signal,
+      });
+      if (fails) await expect(sent).rejects.toThrow();
+      else
+        expect(await textOf((await sent).body)).toBe(
+          createHash("sha256").update(body).digest("hex"),
+        );
+    }
+  };
+  await Promise.all([0, 1, 2, 3].map(ask));
 });
 
 test("a new connection that is reset is not tried again", async () => {
