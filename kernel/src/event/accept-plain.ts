@@ -48,7 +48,9 @@ function testOfType(definition: Definition, schema: z.core.$ZodType): Test {
     case "union":
       return testTagged(definition as z.core.$ZodDiscriminatedUnionDef);
     case "record":
-      return takesAnyMember(definition) ? isPlainRecord : refuse;
+      return isBare(definition.keyType, "string") && isBare(definition.valueType, "unknown")
+        ? isPlainRecord
+        : refuse;
     case "unknown":
       return () => true;
     default:
@@ -57,6 +59,11 @@ function testOfType(definition: Definition, schema: z.core.$ZodType): Test {
 }
 
 const refuse: Test = () => false;
+
+/** True when the schema asks for nothing but its type. */
+function isBare(schema: z.core.$ZodType, type: Definition["type"]): boolean {
+  return schema._zod.def.type === type && checksOf(schema).length === 0;
+}
 
 function checksOf(schema: z.core.$ZodType): z.core.$ZodCheck<never>[] {
   const { def } = schema._zod;
@@ -69,8 +76,11 @@ type CheckDefinition = z.core.$ZodChecks["_zod"]["def"] | z.core.$ZodCustomDef;
 function testOfCheck(check: z.core.$ZodCheck<never>): Test {
   const definition = check._zod.def as CheckDefinition;
   switch (definition.check) {
-    case "custom":
-      return (value) => Boolean(definition.fn(value));
+    case "custom": {
+      const { fn } = definition as Partial<z.core.$ZodCustomDef>;
+      if (fn === undefined) break;
+      return (value) => Boolean(fn(value));
+    }
     case "string_format": {
       const { pattern } = definition;
       if (definition.format !== "regex" || pattern?.flags.match(/[gy]/) !== null) break;
@@ -131,7 +141,7 @@ interface Member {
 
 function testObject({ shape, catchall }: z.core.$ZodObjectDef): Test {
   const members = Object.entries(shape).map(([key, schema]) => memberOf(key, schema));
-  const takesOthers = catchall?._zod.def.type === "unknown";
+  const takesOthers = catchall !== undefined && isBare(catchall, "unknown");
   return (value) => {
     if (!isRecord(value)) return false;
     let unknownCount = countMembers(value);
@@ -160,6 +170,7 @@ function countMembers(value: Record<string, unknown>): number {
 
 function memberOf(key: string, schema: z.core.$ZodType): Member {
   const definition = schema._zod.def as Definition;
+  if (checksOf(schema).length > 0) return { key, test: testOf(schema), whenAbsent: "refuse" };
   if (definition.type === "optional" && definition.innerType._zod.optin === undefined) {
     return { key, test: laterTestOf(definition.innerType), whenAbsent: "accept" };
   }
@@ -189,11 +200,6 @@ function testTagged({ discriminator, options }: z.core.$ZodDiscriminatedUnionDef
     for (const tag of option._zod.propValues?.[discriminator] ?? []) byTag.set(tag, test);
   }
   return (value) => isRecord(value) && byTag.get(value[discriminator])?.(value) === true;
-}
-
-function takesAnyMember({ keyType, valueType }: z.core.$ZodRecordDef): boolean {
-  const key = keyType._zod.def;
-  return key.type === "string" && !key.checks?.length && valueType._zod.def.type === "unknown";
 }
 
 /** Free of the two names that mean something to a reader of JavaScript objects. */

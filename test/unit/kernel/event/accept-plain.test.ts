@@ -1,7 +1,7 @@
 import { EVENT_PAYLOADS, EventEnvelope } from "@cookie-agent/sdk/protocol";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type * as z from "zod";
+import * as z from "zod";
 import { acceptorOf } from "../../../../kernel/src/event/accept-plain.ts";
 
 const SCHEMAS: [name: string, schema: z.ZodType][] = [
@@ -56,6 +56,58 @@ describe("[S-052] a value that is taken as it is", () => {
     expect(acceptsEnvelope(JSON.parse('{"type":"x","more":1}'))).toBe(true);
     expect(acceptsEnvelope(JSON.parse('{"type":"x","__proto__":{}}'))).toBe(false);
   });
+});
+
+const notX = (value: unknown) => value !== "x";
+const text = z.string();
+/** What no event uses yet, with values that a test built from less than the whole schema would get wrong. */
+const FEATURES: [name: string, schema: z.ZodType, values: unknown[]][] = [
+  ["a check of an optional", z.object({ a: text.optional().refine(notX) }), ["x", undefined]],
+  [
+    "a check of a default",
+    z.object({
+      a: text
+        .nullable()
+        .default(null)
+        .refine((value) => notX(value) && value !== null),
+    }),
+    ["x", undefined],
+  ],
+  ["a check that adds issues", z.object({ a: text.superRefine(addIssueForX) }), ["x", "y"]],
+  ["a check of what else is there", z.object({}).catchall(z.unknown().refine(notX)), ["x"]],
+  ["a check of a record's values", z.record(text, z.unknown().refine(notX)), ["x"]],
+  ["a format of a record's keys", z.record(z.uuid(), z.unknown()), ["x"]],
+  [
+    "a check of a record's keys",
+    z.record(
+      text.refine((key) => key !== "a"),
+      z.unknown(),
+    ),
+    ["x"],
+  ],
+  ["a transform", z.object({ a: text.transform((value) => `${value}!`) }), ["x"]],
+  ["a text that is trimmed", z.object({ a: text.trim() }), [" x", "x"]],
+  ["a default other than null", z.object({ a: text.default("d") }), [undefined]],
+  ["a catch", z.object({ a: text.catch("d") }), [1, undefined]],
+  ["a tuple", z.object({ a: z.tuple([text]) }), [["x"], ["x", 1]]],
+  ["an intersection", z.intersection(z.object({ a: text }), z.object({ b: text })), ["x"]],
+  ["a union without a tag", z.object({ a: z.union([text.trim(), z.number()]) }), [" x", 1, null]],
+  ["a lazy schema", z.object({ a: z.lazy(() => text.trim()) }), [" x"]],
+  ["a coercion", z.object({ a: z.coerce.number() }), ["1", 1]],
+];
+
+function addIssueForX(value: string, context: z.RefinementCtx): void {
+  if (value === "x") context.addIssue("no x");
+}
+
+test.for(FEATURES)("[S-052] is not wrong about %s", ([, schema, values]) => {
+  const accepts = acceptorOf(schema);
+  for (const a of values) {
+    const line = JSON.stringify({ a });
+    const given: unknown = JSON.parse(line);
+    if (!accepts(given)) continue;
+    expect({ success: true, data: given }).toStrictEqual(schema.safeParse(JSON.parse(line)));
+  }
 });
 
 const anything = fc.jsonValue({ maxDepth: 1 });
