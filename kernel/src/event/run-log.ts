@@ -20,6 +20,7 @@ export interface SessionRecord {
 export class RunLog implements SessionRecord {
   readonly #record: SessionRecord;
   #held: EventDraft[] = [];
+  #recorded: Promise<void> = Promise.resolve();
 
   constructor(record: SessionRecord) {
     this.#record = record;
@@ -30,14 +31,14 @@ export class RunLog implements SessionRecord {
   }
 
   /** Resolves when everything held so far is durable; rejects when it could not be recorded. */
-  async flush(): Promise<void> {
+  flush(): Promise<void> {
     const drafts = this.#held;
-    if (drafts.length === 0) return;
-    this.#held = [];
-    for (let start = 0; start < drafts.length; start += MAX_BLOCK) {
-      if (start > 0) await setImmediate();
-      await this.#record.append(drafts.slice(start, start + MAX_BLOCK));
+    if (drafts.length > 0) {
+      this.#held = [];
+      const before = this.#recorded.catch(() => undefined);
+      this.#recorded = before.then(() => this.#write(drafts));
     }
+    return this.#recorded;
   }
 
   /** Records what is held and these events as one block. */
@@ -48,5 +49,12 @@ export class RunLog implements SessionRecord {
 
   appendStream(draft: EventDraft): void {
     this.#record.appendStream(draft);
+  }
+
+  async #write(drafts: readonly EventDraft[]): Promise<void> {
+    for (let start = 0; start < drafts.length; start += MAX_BLOCK) {
+      if (start > 0) await setImmediate();
+      await this.#record.append(drafts.slice(start, start + MAX_BLOCK));
+    }
   }
 }

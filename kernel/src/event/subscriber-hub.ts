@@ -83,7 +83,10 @@ class BoundedSubscription<T extends { readonly seq: number }> implements Subscri
   /** In the next turn of the event loop, so that who publishes goes on with its work first. */
   #arrival(): Promise<void> {
     return new Promise((resolve) => {
-      this.#wake = () => setImmediate(resolve);
+      this.#wake = () => {
+        this.#wake = undefined;
+        setImmediate(resolve);
+      };
     });
   }
 

@@ -2,16 +2,19 @@ import type { EventPayload } from "@cookie-agent/sdk/protocol";
 import { expect, test } from "vitest";
 import type { EventDraft } from "../../../../kernel/src/event/event-draft.ts";
 import { RunLog } from "../../../../kernel/src/event/run-log.ts";
+import { createGate } from "../../../support/gate.ts";
 
 /** A record that keeps its blocks, or refuses them. */
 class Blocks {
   readonly blocks: string[][] = [];
   failure: Error | undefined;
+  /** What a block waits for before it is kept. */
+  disk: Promise<void> = Promise.resolve();
 
-  append(drafts: readonly EventDraft[]): Promise<void> {
-    if (this.failure !== undefined) return Promise.reject(this.failure);
+  async append(drafts: readonly EventDraft[]): Promise<void> {
+    await this.disk;
+    if (this.failure !== undefined) throw this.failure;
     this.blocks.push(drafts.map(({ payload }) => (payload as { input: string }).input));
-    return Promise.resolve();
   }
 
   appendStream(draft: EventDraft): void {
@@ -42,6 +45,32 @@ test("[S-046] a flush records what is held, once", async () => {
   log.hold([said("a")]);
   await Promise.all([log.flush(), log.flush()]);
   expect(record.blocks).toEqual([["a"]]);
+});
+
+test("[S-046] whoever flushes waits for what another flush is still recording", async () => {
+  const record = new Blocks();
+  const disk = createGate();
+  record.disk = disk.opened;
+  const log = new RunLog(record);
+  log.hold([said("a")]);
+  const first = log.flush();
+  let isDurable = false;
+  const second = log.flush().then(() => {
+    isDurable = true;
+  });
+  await new Promise(setImmediate);
+  expect(isDurable).toBe(false);
+  disk.open();
+  await Promise.all([first, second]);
+  expect(record.blocks).toEqual([["a"]]);
+});
+
+test("[S-046] what is flushed while a long record is under way comes after it", async () => {
+  const record = new Blocks();
+  const log = new RunLog(record);
+  const names = Array.from({ length: 200 }, (_, index) => String(index));
+  await Promise.all([log.append(names.map(said)), log.append([said("after")])]);
+  expect(record.blocks.flat()).toEqual([...names, "after"]);
 });
 
 test("[S-047] what could not be recorded is told to whoever made it durable and is not kept for later", async () => {
