@@ -110,9 +110,12 @@ export class HttpExchange {
     const merger = new DeltaMerger();
     const bound = new EventBound();
     const { idleMs } = this.#options.timeouts;
+    const ok = status >= 200 && status < 300;
     const body = new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
+          // The package gathers the whole text of an error before it reads a word of it.
+          if (!ok && this.#bytesReceived >= MAX_PLAIN_BODY_BYTES) return controller.close();
           const timer = setTimeout(
             () => this.#fail("timeout", "stream_read", `the response was silent for ${idleMs} ms`),
             idleMs,
@@ -137,7 +140,6 @@ export class HttpExchange {
       },
       { highWaterMark: 0 },
     );
-    const ok = status >= 200 && status < 300;
     const response: PackageResponse = { ok, status, statusText, headers, body };
     return response as unknown as Response;
   }

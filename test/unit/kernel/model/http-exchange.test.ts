@@ -62,6 +62,32 @@ describe("timeouts", () => {
   });
 });
 
+test.for(adaptors)("%s: an error that never ends is cut off and reported", async (adaptor) => {
+  let closed: () => void = () => undefined;
+  const gaveUp = new Promise<void>((resolve) => {
+    closed = resolve;
+  });
+  const endless = createServer((_, response) => {
+    response.writeHead(400, { "content-type": "text/plain" });
+    const send = () => {
+      if (!response.destroyed) response.write("no\n\n".repeat(4096), send);
+    };
+    response.once("close", closed);
+    send();
+  });
+  await new Promise<void>((resolve) => endless.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    endless.closeAllConnections();
+    endless.close();
+  });
+  const { port } = endless.address() as AddressInfo;
+  const bound = await bind(customProvider({ adaptor, endpoint: `http://127.0.0.1:${port}/v1` }));
+  const failure = await failureOf(bound);
+  expect(failure).toMatchObject({ http_status: 400, kind: "invalid_request" });
+  expect(failure.bytes_received).toBeLessThan(1024 * 1024);
+  await gaveUp;
+});
+
 describe("cancellation", () => {
   test.for(adaptors)("%s: in the middle of a response", async (adaptor) => {
     server.enqueue({ events: text[adaptor], end: "hang" });
