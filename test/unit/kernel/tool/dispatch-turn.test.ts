@@ -1,5 +1,6 @@
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
+import type { EventDraft } from "../../../../kernel/src/event/event-draft.ts";
 import { createDeferred } from "../../../../kernel/src/support/deferred.ts";
 import { KeyMutex } from "../../../../kernel/src/support/key-mutex.ts";
 import {
@@ -9,10 +10,20 @@ import {
   openRoom,
   pluginFacts,
   preparedAs,
+  RUN,
 } from "./dispatch-fixture.ts";
 
 const ECHO = declareTool({ name: "echo", concurrency: "parallel" });
 const SLOW = declareTool({ name: "slow" });
+/** What a run holds when it comes to its calls. */
+const TITLED: EventDraft = {
+  runId: RUN,
+  payload: {
+    type: "session_title_committed",
+    change: { kind: "fallback_set", title: "Work" },
+    input_through_seq: 1,
+  },
+};
 
 describe("dispatch of one turn", () => {
   test("[T-019] [S-249] every call is prepared and started in one block before anything else", async () => {
@@ -352,6 +363,42 @@ describe("dispatch of one turn", () => {
     room.log.failure = new CookieError("storage_failed", "the disk is full");
     await expect(room.dispatch([["edit", {}]])).rejects.toMatchObject({ code: "storage_failed" });
     expect([room.plugins.calls, room.plugins.discarded]).toEqual([[], ["token a"]]);
+  });
+
+  test("[S-046] a turn whose preparations take long is recorded without them", async () => {
+    const room = openRoom([declareDynamic("edit")]);
+    const recorded = createDeferred();
+    room.log.observe = () => recorded.resolve();
+    room.plugins.prepared = () => recorded.promise.then(() => preparedAs("a"));
+    room.stages.log.hold([TITLED]);
+    await room.dispatch([["edit", {}]]);
+    expect(room.log.blocks.map((block) => block.map(({ type }) => type))).toEqual([
+      ["session_title_committed"],
+      ["tool_call_started"],
+      ["tool_call_terminated"],
+    ]);
+  });
+
+  test("[S-249] nothing runs when a turn could not be recorded while its preparations took long", async () => {
+    const room = openRoom([declareDynamic("edit")]);
+    const refused = createDeferred();
+    const append = room.log.append.bind(room.log);
+    room.log.append = (drafts) => {
+      refused.resolve();
+      return append(drafts);
+    };
+    room.plugins.prepared = () => {
+      // The disk has space again when the next block is written.
+      return refused.promise.then(() => {
+        room.log.failure = undefined;
+        return preparedAs("a");
+      });
+    };
+    room.log.failure = new CookieError("storage_failed", "the disk is full");
+    room.stages.log.hold([TITLED]);
+    await expect(room.dispatch([["edit", {}]])).rejects.toMatchObject({ code: "storage_failed" });
+    expect([room.plugins.calls, room.plugins.discarded]).toEqual([[], ["token a"]]);
+    expect(room.log.blocks).toEqual([]);
   });
 
   test("a log that fails later stops the turn only after every started call has ended", async () => {
