@@ -14,7 +14,7 @@ export interface SessionRecord {
  * The log as one run writes it. What nothing has acted on yet is held and becomes durable in one block with what
  * follows it: a sync costs the same for one event as for ten, and a turn has many.
  *
- * Whoever acts on an event, or waits for anything outside of this process, flushes first. A run that ends in between
+ * Whoever acts on an event, asks a person, or waits for more than a moment flushes first. A run that ends in between
  * loses what was held as if it had ended a moment earlier.
  */
 export class RunLog implements SessionRecord {
