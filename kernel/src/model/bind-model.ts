@@ -24,6 +24,7 @@ import { markPrompt, markTools } from "./mark-cache.ts";
 import type { ModelBehaviour } from "./model-behaviour.ts";
 import { modelError } from "./model-error.ts";
 import { type Prices, priceUsage } from "./price-usage.ts";
+import { RequestPrefix } from "./request-prefix.ts";
 
 /** How long a finished response may take to close. */
 const DRAIN_MS = 250;
@@ -46,6 +47,7 @@ export function bindModel(
 ): BoundModel {
   const selection: ModelSelection = { model: model.key, variant: behaviour.variant };
   const opening = openModel(model, behaviour, services);
+  const prefix = model.adaptor.mapsMessagesAlone ? new RequestPrefix() : null;
   // A package that does not load is reported by the request that needs it.
   opening.catch(() => undefined);
   return {
@@ -62,7 +64,7 @@ export function bindModel(
     toolCalling: model.capabilities.toolCalling,
     price: (usage: Usage) => (services.prices === null ? null : priceUsage(usage, services.prices)),
     stream: (request, signal) =>
-      streamResponse({ model, behaviour, services, opening, request, signal }),
+      streamResponse({ model, behaviour, services, opening, prefix, request, signal }),
   };
 }
 
@@ -107,6 +109,7 @@ interface Attempt {
   readonly behaviour: ModelBehaviour;
   readonly services: BindingServices;
   readonly opening: Promise<OpenedPackage>;
+  readonly prefix: RequestPrefix | null;
   readonly request: ModelRequest;
   readonly signal: AbortSignal;
 }
@@ -114,6 +117,8 @@ interface Attempt {
 async function* streamResponse(attempt: Attempt): AsyncGenerator<ModelStreamPart> {
   const { model, behaviour, services, request, signal } = attempt;
   const { auth } = model;
+  const options = buildCallOptions(attempt);
+  const cut = attempt.prefix?.cut(options.prompt);
   const exchange = new HttpExchange({
     timeouts: services.timeouts,
     signal,
@@ -121,6 +126,7 @@ async function* streamResponse(attempt: Attempt): AsyncGenerator<ModelStreamPart
     ...(behaviour.options.apiPath !== undefined && {
       url: model.endpoint + behaviour.options.apiPath,
     }),
+    ...(cut !== undefined && { complete: cut.complete }),
   });
   const context: FailureContext = {
     provider: model.providerId,
@@ -132,7 +138,8 @@ async function* streamResponse(attempt: Attempt): AsyncGenerator<ModelStreamPart
     signal.throwIfAborted();
     const { adaptor, opened, routes } = await attempt.opening;
     routes.set(exchange.signal, (input, init) => fetchEvents(exchange, context, input, init));
-    const options = buildCallOptions(attempt, exchange.signal);
+    options.abortSignal = exchange.signal;
+    if (cut !== undefined) options.prompt = cut.prompt;
     options.providerOptions = opened.providerOptions(options.tools !== undefined);
     options.includeRawChunks = adaptor.readWireCallIds !== undefined;
     const { stream } = await opened.model.doStream(options);
@@ -206,10 +213,12 @@ function authorize(headers: Map<string, string>, auth: CompiledAuth): void {
   if (auth.kind === "header") headers.set(auth.name.toLowerCase(), auth.key);
 }
 
-function buildCallOptions(
-  { model, behaviour, services, request }: Attempt,
-  abortSignal: AbortSignal,
-): LanguageModelV3CallOptions {
+function buildCallOptions({
+  model,
+  behaviour,
+  services,
+  request,
+}: Attempt): LanguageModelV3CallOptions {
   const { adaptor, capabilities } = model;
   const { defaults } = behaviour;
   const mapped = services.mapper.map(request.system, request.history);
@@ -219,7 +228,6 @@ function buildCallOptions(
   const maxOutputTokens = limitOutput(model, behaviour, request.maxOutputTokens);
   return {
     prompt: marks ? markPrompt(mapped, services.promptCaching) : mapped,
-    abortSignal,
     ...(maxOutputTokens !== null && { maxOutputTokens }),
     ...(defaults.temperature !== undefined && { temperature: defaults.temperature }),
     ...(defaults.topP !== undefined && { topP: defaults.topP }),

@@ -4,6 +4,7 @@ import { EventBound } from "./event-bound.ts";
 import { DeltaMerger } from "./merge-deltas.ts";
 import type { ModelError } from "./model-error.ts";
 import { modelError } from "./model-error.ts";
+import type { BodyPieces } from "./request-prefix.ts";
 import { type HttpAnswer, sendRequest } from "./send-request.ts";
 
 export interface ExchangeTimeouts {
@@ -22,6 +23,8 @@ export interface ExchangeOptions {
   authorize(headers: Map<string, string>): void;
   /** Replaces the address that the provider package builds. */
   readonly url?: string;
+  /** Completes the body that the provider package wrote. */
+  complete?(body: string): BodyPieces;
 }
 
 /** What a provider package reads of a response. */
@@ -88,7 +91,7 @@ export class HttpExchange {
       const answer = await sendRequest(this.#options.url ?? String(input), {
         method: init?.method ?? "GET",
         headers,
-        body: String(init?.body ?? ""),
+        body: this.#bodyOf(String(init?.body ?? "")),
         signal: this.#controller.signal,
       });
       this.#status = answer.status;
@@ -103,6 +106,10 @@ export class HttpExchange {
   close(): void {
     this.#options.signal.removeEventListener("abort", this.#onAbort);
     if (!this.#readToEnd) this.#controller.abort();
+  }
+
+  #bodyOf(written: string): BodyPieces {
+    return this.#options.complete?.(written) ?? [written];
   }
 
   #watch({ status, statusText, headers, body: source }: HttpAnswer): Response {

@@ -10,6 +10,7 @@ import { portableCallId, portableToolName } from "./call-ids.ts";
 
 type AssistantMessage = Extract<LanguageModelV3Message, { role: "assistant" }>;
 type AssistantContent = AssistantMessage["content"][number];
+type SystemMessage = Extract<LanguageModelV3Message, { role: "system" }>;
 type ToolMessage = Extract<LanguageModelV3Message, { role: "tool" }>;
 
 export interface PromptMapperOptions {
@@ -33,10 +34,11 @@ interface MappedMessage {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Our history as a provider prompt; each message object is mapped once. */
+/** Our history as a provider prompt; each message is mapped once, and is the same object ever after. */
 export class PromptMapper {
   readonly #options: PromptMapperOptions;
   readonly #mapped = new WeakMap<HistoryMessage, MappedMessage>();
+  #system: SystemMessage = { role: "system", content: "" };
 
   constructor(options: PromptMapperOptions) {
     this.#options = options;
@@ -44,7 +46,8 @@ export class PromptMapper {
 
   map(system: string, history: readonly HistoryMessage[]): LanguageModelV3Prompt {
     const prompt: LanguageModelV3Prompt = [];
-    if (system !== "") prompt.push({ role: "system", content: system });
+    if (system !== this.#system.content) this.#system = { role: "system", content: system };
+    if (system !== "") prompt.push(this.#system);
     history.forEach((each, index) => {
       const { message, calls } = this.#mapOnce(each);
       if (message !== null) prompt.push(message);

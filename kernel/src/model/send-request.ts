@@ -1,12 +1,13 @@
-import type { IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { type Readable, Stream } from "node:stream";
 import { hasCode } from "../support/has-code.ts";
+import type { BodyPieces } from "./request-prefix.ts";
 
 export interface HttpRequest {
   readonly method: string;
   /** Names in lower case. */
   readonly headers: ReadonlyMap<string, string>;
-  readonly body: string;
+  readonly body: BodyPieces;
   readonly signal: AbortSignal;
 }
 
@@ -88,12 +89,28 @@ function exchange(
       socket.once(secure ? "secureConnect" : "connect", connected);
       socket.once("close", connected);
     });
-    const encoded = encode(body);
-    sent.once("finish", () => {
-      memory = encoded.buffer.byteLength <= KEPT_BYTES ? Buffer.from(encoded.buffer) : NO_BYTES;
-    });
-    sent.end(encoded);
+    const [text, ...others] = body;
+    if (typeof text === "string" && others.length === 0) sendText(sent, text);
+    else sendPieces(sent, body);
   });
+}
+
+function sendPieces(sent: ClientRequest, body: BodyPieces): void {
+  const pieces = body.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece));
+  sent.setHeader(
+    "content-length",
+    pieces.reduce((sum, piece) => sum + piece.byteLength, 0),
+  );
+  for (const piece of pieces) sent.write(piece);
+  sent.end();
+}
+
+function sendText(sent: ClientRequest, text: string): void {
+  const encoded = encode(text);
+  sent.once("finish", () => {
+    memory = encoded.buffer.byteLength <= KEPT_BYTES ? Buffer.from(encoded.buffer) : NO_BYTES;
+  });
+  sent.end(encoded);
 }
 
 const KEPT_BYTES = 8 * 1024 * 1024;

@@ -41,6 +41,8 @@ export interface AdaptorFacts {
   readonly addsBudgetToOutput: boolean;
   readonly plainReasoning: boolean;
   readonly portableIds: boolean;
+  /** The package maps each message of a prompt on its own, so what went out before need not be mapped again. */
+  readonly mapsMessagesAlone: boolean;
   /** The wire takes tool schemas as strict unless told otherwise. */
   readonly strictByDefault: boolean;
   load(): Promise<AdaptorModule>;

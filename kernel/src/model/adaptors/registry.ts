@@ -7,6 +7,7 @@ const OPENAI_FACTS = {
   addsBudgetToOutput: false,
   plainReasoning: false,
   portableIds: true,
+  mapsMessagesAlone: false,
   strictByDefault: false,
 } as const;
 
@@ -18,6 +19,7 @@ const ANTHROPIC_FACTS = {
   addsBudgetToOutput: true,
   plainReasoning: false,
   portableIds: true,
+  mapsMessagesAlone: false,
   strictByDefault: false,
   load: async () => (await import("./anthropic.ts")).anthropicMessages,
 } as const;
@@ -33,12 +35,14 @@ const ADAPTORS: readonly AdaptorFacts[] = [
     addsBudgetToOutput: false,
     plainReasoning: true,
     portableIds: false,
+    mapsMessagesAlone: true,
     strictByDefault: false,
     load: async () => (await import("./openai-compatible.ts")).openaiCompatibleChat,
   },
   {
     ...OPENAI_FACTS,
     id: "openai-chat",
+    mapsMessagesAlone: true,
     efforts: ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
     load: async () => (await import("./openai.ts")).openaiChat,
   },

@@ -37,7 +37,7 @@ const post = (url: string, signal = new AbortController().signal, body = "{}") =
   sendRequest(url, {
     method: "POST",
     headers: new Map([["content-type", "application/json"]]),
-    body,
+    body: [body],
     signal,
   });
 
@@ -184,7 +184,7 @@ test("bodies that are sent at the same time, to slow readers and past failures, 
       const sent = sendRequest(url, {
         method: "POST",
         headers: new Map(fails ? [["x-fails", "yes"]] : []),
-        body,
+        body: turn % 2 === 0 ? [body] : [body.slice(0, 5), Buffer.from(body.slice(5)), ""],
         signal: new AbortController().signal,
       });
       if (fails) await expect(sent).rejects.toThrow();
