@@ -9,6 +9,8 @@ import type { AgentDocument } from "./config/agent-document.ts";
 import { readContextDocuments } from "./config/agents-md.ts";
 import { loadConfig } from "./config/load-config.ts";
 import { ClientConnection } from "./daemon/client-connection.ts";
+import { Diagnostics } from "./event/diagnostics.ts";
+import { PluginBus } from "./event/plugin-bus.ts";
 import { createModelRuntime } from "./model/model-runtime.ts";
 import { loadFirstParty } from "./plugin/load-manifest.ts";
 import { PluginHost } from "./plugin/plugin-host.ts";
@@ -79,6 +81,16 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     rebuildMetadata: (location) => sessions.rebuildMetadata(location),
   });
   const artifacts = createLocalArtifactStore({ storeDir: store.directory });
+  const bus = new PluginBus();
+  const diagnostics: Diagnostics = new Diagnostics({
+    append: (sessionId, counts) =>
+      sessions.record(
+        sessionId,
+        counts.map((count) => ({ type: "plugin_diagnostic", ...count })),
+      ),
+    onIncomplete: (plugin) =>
+      plugins.diagnose(plugin, "not all of its diagnostics could be recorded before the end"),
+  });
   const plugins = await PluginHost.open({
     firstParty,
     entries: config.plugins,
@@ -102,6 +114,12 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
       },
       log: (plugin, { level, message, fields }) =>
         logger.log(level, message, { plugin, ...fields }),
+      events: {
+        bus,
+        append: (sessionId, payload) => sessions.record(sessionId, [payload]),
+        note: (sessionId, plugin, kind, message) =>
+          diagnostics.note(sessionId, plugin, kind, message),
+      },
     },
   });
 
@@ -121,7 +139,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
       computeRevisions({ models, plugins: () => plugins.plugins() }, documents),
   };
   const outputs = new OutputHub();
-  const sessions = new SessionRegistry({
+  const sessions: SessionRegistry = new SessionRegistry({
     facts,
     store,
     headless: options.headless,
@@ -130,6 +148,8 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
       await plugins.ready();
       await plugins.activateSession();
     },
+    onRecorded: (event) => bus.recorded(event),
+    beforeLogsClose: () => diagnostics.drain(),
     contextDocuments: () =>
       config.context.agentsMd
         ? readContextDocuments({
@@ -160,6 +180,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
   const services = {
     sessions,
     outputs,
+    bus,
     runtimeSnapshot: async () => {
       await plugins.ready();
       return runtimeSnapshot(facts);

@@ -35,6 +35,7 @@ describe("what others have written down", () => {
       "handshake",
       "host/artifacts/read",
       "host/artifacts/write",
+      "plugin/emit",
       "plugin/initialize",
       "plugin/ping",
       "plugin/tools/call",
@@ -59,12 +60,17 @@ describe("what others have written down", () => {
       "session.set_permission_mode",
     ]);
     expect(namesOf("notification")).toEqual([
+      "events.plugin",
       "events.subscription",
       "events.tool_output_delta",
       "events.tool_output_gap",
       "events.tool_output_snapshot",
       "host/log",
       "host/tools/progress",
+      "plugin/bus_event",
+      "plugin/emit",
+      "plugin/emit_result",
+      "plugin/event",
       "plugin/shutdown",
       "plugin/tools/discard",
       "plugin/tools/progress_ack",
@@ -107,6 +113,7 @@ describe("what others have written down", () => {
       "approval_finalized",
       "approval_cancelled",
       "plugin_diagnostic",
+      "plugin_event_added",
     ]);
   });
 
@@ -122,6 +129,7 @@ describe("what others have written down", () => {
       "session_created",
       "session_permission_overlay_set",
       "plugin_diagnostic",
+      "plugin_event_added",
     ]);
     expect([...RUNLESS_EVENTS.may]).toEqual([
       "user_input_admitted",

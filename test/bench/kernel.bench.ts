@@ -15,6 +15,7 @@ import {
   type ToolCallId,
 } from "@cookie-agent/sdk/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { PluginBus } from "../../kernel/dist/event/plugin-bus.js";
 import { PluginHost } from "../../kernel/dist/plugin/plugin-host.js";
 import { BenchReport } from "./support/bench-report.ts";
 import { waitForCalm } from "./support/process-tree.ts";
@@ -73,6 +74,11 @@ test("[E-170] G: a warm call to a plugin costs the kernel at most a millisecond"
       readArtifact: () => Promise.reject(new Error("not served")),
       writeArtifact: () => Promise.reject(new Error("not served")),
       log: () => undefined,
+      events: {
+        bus: new PluginBus(),
+        append: () => Promise.reject(new Error("not served")),
+        note: () => undefined,
+      },
     },
   });
   const bare = openBareEcho();

@@ -121,6 +121,7 @@ async function follow(
       eventRecoveries += 1;
       continue;
     }
+    if (item.type === "plugin_event") continue;
     if (item.type !== "event") {
       observer.onOutput(item);
       continue;

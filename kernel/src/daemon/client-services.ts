@@ -1,4 +1,5 @@
 import type { PluginStatus, RuntimeSnapshot } from "@cookie-agent/sdk/protocol";
+import type { PluginBus } from "../event/plugin-bus.ts";
 import type { SessionRegistry } from "../session/session-registry.ts";
 import type { OutputHub } from "../tool/output-hub.ts";
 
@@ -6,6 +7,7 @@ import type { OutputHub } from "../tool/output-hub.ts";
 export interface ClientServices {
   readonly sessions: SessionRegistry;
   readonly outputs: OutputHub;
+  readonly bus: PluginBus;
   runtimeSnapshot(): Promise<RuntimeSnapshot>;
   pluginStatus(): PluginStatus[];
 }

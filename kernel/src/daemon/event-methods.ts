@@ -1,8 +1,6 @@
 import {
   EventsSubscribe,
   EventsSubscription,
-  type Notification,
-  type ParamsInput,
   type ParamsOf,
   type ResultInput,
   type SessionId,
@@ -14,24 +12,19 @@ import {
 import type { SessionActor } from "../session/session-actor.ts";
 import type { OutputNotice } from "../tool/output-notice.ts";
 import type { ClientServices } from "./client-services.ts";
+import { followBus } from "./plugin-events.ts";
 import type { Route } from "./route.ts";
-
-/** What a subscription needs of the connection that it lives on. */
-export interface SubscriberPort {
-  /** Resolves once the connection has room for more. */
-  notify<N extends Notification>(notification: N, params: ParamsInput<N>): Promise<void>;
-  /** Runs `cleanup` when the connection ends, at once if it has; the returned function takes that back. */
-  onEnd(cleanup: () => void): () => void;
-}
+import type { SubscriberPort } from "./subscriber-port.ts";
 
 type Tail = AsyncIterable<StoredEvent | { readonly gap: number }> & { close(): void };
 
 export function registerEventMethods(
   route: Route,
-  { sessions, outputs }: ClientServices,
+  { sessions, outputs, bus }: ClientServices,
   port: SubscriberPort,
 ): void {
   const current = new Map<SessionId, () => void>();
+  followBus(bus, port, (sessionId) => current.has(sessionId));
 
   const subscribe = async (
     actor: SessionActor,

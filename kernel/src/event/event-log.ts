@@ -51,6 +51,8 @@ export interface EventLogOptions {
   readonly observer: LogObserver;
   /** The session as lists show it now; asked for at publication. */
   metadata(): StoredMetadata;
+  /** Told of each new event after subscribers, and only once it is on disk. */
+  onRecorded?(event: StoredEvent): void;
   readonly now?: () => Date;
 }
 
@@ -319,7 +321,9 @@ export class EventLog {
       throw storageFailed(sessionId, error);
     }
     this.#index.noteLines(lines, 0);
+    const before = this.#buffer;
     this.#buffer = [];
+    for (const event of before) this.#options.onRecorded?.(event);
   }
 
   /** Gathered stream records, written without a sync; after a failure they wait for the next append. */
@@ -336,6 +340,7 @@ export class EventLog {
     this.#tipSeq = event.seq;
     this.#options.observer.apply(event);
     this.#hub.publish(event);
+    if (this.#writer !== undefined) this.#options.onRecorded?.(event);
   }
 
   async #readPage(request: { cursor: number; limit?: number }): Promise<EventPage> {

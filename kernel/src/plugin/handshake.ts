@@ -15,6 +15,7 @@ import {
 import type { Connection } from "@cookie-agent/sdk/rpc";
 import { canonicalJson } from "../support/canonical-json.ts";
 import { checkDeclarations } from "./check-declaration.ts";
+import { eventClaims } from "./event-claims.ts";
 import { SERVED_GRANTS } from "./host-services.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { TierClaims } from "./tier-claims.ts";
@@ -61,8 +62,8 @@ function initializeParams(
       ping: true,
       shutdown: true,
       tools: true,
-      event_streaming: false,
-      event_publishing: false,
+      event_streaming: true,
+      event_publishing: true,
       interception: false,
       prepare: true,
       progress: true,
@@ -117,6 +118,7 @@ async function judgeStranger(
     ...plugin.claims,
     tools: resolveTools(tools, plugin.subject),
     services: grantServices(capabilities.host ?? [], plugin.subject),
+    events: eventClaims(capabilities),
   };
 }
 
@@ -133,12 +135,14 @@ function judgeKnown(
     capabilities?.host === undefined
       ? plugin.claims.services
       : plugin.claims.services.filter((service) => capabilities.host?.includes(service));
-  if (tools === undefined) return { ...plugin.claims, services };
+  const events = eventClaims(capabilities, plugin.claims.events);
+  if (tools === undefined) return { ...plugin.claims, services, events };
   for (const tool of tools) checkDeclared(tool, declared);
   const served = new Set(tools.map(({ name }) => name));
   return {
     ...plugin.claims,
     services,
+    events,
     tools: plugin.claims.tools.filter(({ declaration }) => served.has(declaration.name)),
   };
 }

@@ -9,6 +9,7 @@ import type {
   SessionId,
   ToolCallId,
 } from "@cookie-agent/sdk/protocol";
+import type { EventServices } from "./event-services.ts";
 
 /** On whose behalf a plugin asks: always the context's session, never one the plugin names (E-117). */
 export interface CallContext {
@@ -33,6 +34,7 @@ export interface HostServices {
     bytes: Uint8Array,
   ): Promise<ResultInput<typeof ArtifactsWrite>>;
   log(plugin: string, params: ParamsOf<typeof HostLog>): void;
+  readonly events: EventServices;
 }
 
 /** The host services this kernel offers; a grant for another one has no effect. */

@@ -24,6 +24,7 @@ import { checkAnswer } from "./check-answer.ts";
 import { checkPrepared } from "./check-prepared.ts";
 import { ContextGrants } from "./context-grants.ts";
 import { withDiscarded } from "./discarded.ts";
+import { type EventTraffic, openEventTraffic } from "./event-traffic.ts";
 import { type HandshakeFacts, shakeHands } from "./handshake.ts";
 import { type CallContext, type HostServices, SERVED_GRANTS } from "./host-services.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
@@ -35,6 +36,7 @@ import type { PluginRoute } from "./plugin-route.ts";
 import { ProgressIntake } from "./progress-intake.ts";
 import { RequestDesk } from "./request-desk.ts";
 import { RequestSlots } from "./request-slots.ts";
+import { serveEmit } from "./serve-emit.ts";
 import { serveHostRequests } from "./serve-host-requests.ts";
 import { StdinFeed } from "./stdin-feed.ts";
 import type { TierClaims } from "./tier-claims.ts";
@@ -48,6 +50,8 @@ export interface PluginConnectionOptions {
   readonly limits: PluginLimits;
   /** The last open request was answered. */
   onIdle(): void;
+  /** The plugin will not get an event that it subscribed to. */
+  onDropped(): void;
 }
 
 interface RunningCall {
@@ -69,6 +73,7 @@ export class PluginConnection {
   /** Aborts when a stopping connection has nothing open any more. */
   readonly #quiet = new AbortController();
   #claims: TierClaims | undefined;
+  #traffic: EventTraffic | undefined;
   #stopping = false;
   #ended = false;
 
@@ -102,6 +107,7 @@ export class PluginConnection {
       initialized: () => this.#claims !== undefined,
       isGranted: (service) => this.#isGranted(service),
     });
+    serveEmit(this.#rpc, () => this.#traffic?.publish);
     this.#rpc.onNotification(ToolsProgress, (delta, raw) => this.#onProgress(delta, raw));
     this.lost = this.#watch();
     this.#rpc.listen();
@@ -125,7 +131,19 @@ export class PluginConnection {
   }
 
   async initialize(facts: HandshakeFacts): Promise<TierClaims> {
-    this.#claims = await this.#explained(shakeHands(this.#rpc, this.#options.plugin, facts));
+    const { plugin, services, limits, onDropped } = this.#options;
+    this.#claims = await this.#explained(shakeHands(this.#rpc, plugin, facts));
+    if (!this.#ended) {
+      this.#traffic = openEventTraffic({
+        plugin: plugin.name,
+        claims: this.#claims.events,
+        rpc: this.#rpc,
+        grants: this.#grants,
+        services: services.events,
+        limits,
+        onDropped,
+      });
+    }
     return this.#claims;
   }
 
@@ -223,7 +241,11 @@ export class PluginConnection {
     const reason = new CookieError("shutting_down", `the plugin ${plugin.name} is being stopped`);
     this.#slots.close(reason);
     this.#desk.interruptAll(reason);
-    if (!this.#slots.idle) await sleep(limits.cancelCleanupMs, this.#quiet.signal);
+    await Promise.all([
+      this.#slots.idle || sleep(limits.cancelCleanupMs, this.#quiet.signal),
+      this.#traffic?.drain(limits.cancelCleanupMs),
+    ]);
+    this.#traffic?.end();
     this.#rpc.notify(PluginShutdown, {}).catch(() => undefined);
     await route.end(plugin.shutdownGraceMs, limits.reapMs);
     this.#rpc.close();
@@ -309,6 +331,7 @@ export class PluginConnection {
 
   #onClosed(): void {
     this.#ended = true;
+    this.#traffic?.end();
     this.#grants.revokeAll();
     if (!this.#stopping) this.#options.route.process.expectExit();
   }

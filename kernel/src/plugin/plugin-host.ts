@@ -177,6 +177,11 @@ export class PluginHost {
     return supervisor.status();
   }
 
+  /** Adds a sentence to a plugin's status record. */
+  diagnose(plugin: string, text: string): void {
+    this.#supervisors.get(plugin)?.plugin.subject.diagnose(text);
+  }
+
   /** Ends every plugin within the largest grace period and 6 s (E-065); no process is left. Idempotent. */
   close(): Promise<void> {
     this.#closed ??= this.#close();

@@ -1,3 +1,7 @@
+import type { EmitQuotaLimits } from "./emit-quota.ts";
+import type { EmitTokenLimits } from "./emit-tokens.ts";
+import type { FeedBounds } from "./feed-queue.ts";
+
 /** Times and sizes of section 12 of the extension protocol that this room enforces. */
 export interface PluginLimits {
   readonly parallelStarts: number;
@@ -23,6 +27,12 @@ export interface PluginLimits {
   readonly ackBytes: number;
   readonly stdinChunkBytes: number;
   readonly pendingStdinWrites: number;
+  /** What may wait for a plugin that does not read (E-143). */
+  readonly feed: FeedBounds;
+  /** Rights to publish (E-148). */
+  readonly emitTokens: EmitTokenLimits;
+  /** Per session (E-151). */
+  readonly emitQuota: EmitQuotaLimits;
 }
 
 export const PLUGIN_LIMITS: PluginLimits = {
@@ -43,4 +53,7 @@ export const PLUGIN_LIMITS: PluginLimits = {
   ackBytes: 192 * 1024,
   stdinChunkBytes: 64 * 1024,
   pendingStdinWrites: 64,
+  feed: { items: 1024, bytes: 32 * 1024 * 1024 },
+  emitTokens: { lifeMs: 5_000, active: 1024, spent: 256, spentMs: 30_000 },
+  emitQuota: { eventsPerSecond: 40, bytesPerMinute: 4 * 1024 * 1024 },
 };

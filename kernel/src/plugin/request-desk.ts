@@ -16,6 +16,8 @@ import type { RequestSlots } from "./request-slots.ts";
 
 /** The longest delay a timer can have: an abandoned answer is waited for until the connection ends. */
 const FOREVER_MS = 2 ** 31 - 1;
+/** How long after its timeout a request may still publish (E-148). */
+const EMIT_GRACE_MS = 100;
 
 export interface RequestDeskOptions {
   readonly rpc: Connection;
@@ -72,7 +74,9 @@ export class RequestDesk {
     const { rpc, slots, grants, limits } = this.#options;
     const { signal, timeoutMs, context } = options;
     const contextId =
-      context === undefined ? undefined : grants.grant(context.scope, context.facts);
+      context === undefined
+        ? undefined
+        : grants.grant(context.scope, context.facts, (timeoutMs ?? Infinity) + EMIT_GRACE_MS);
     const stop = new AbortController();
     const outcome = createDeferred<ResultOf<M>>();
     let interruption: CookieError | undefined;

@@ -46,6 +46,7 @@ export class Supervisor {
   #startAbort = new AbortController();
   #awaited = false;
   #starts = 0;
+  #droppedEvents = 0;
   #idleSince = 0;
   #idleTimer: NodeJS.Timeout | undefined;
   /** The end of a process that was idle. */
@@ -101,6 +102,7 @@ export class Supervisor {
       activation,
       restarts: Math.max(0, this.#starts - 1),
       in_flight: this.#connection?.inFlight ?? 0,
+      dropped_events: this.#droppedEvents,
       shadowed: [],
       diagnostics: [...facts.diagnostics],
     };
@@ -206,6 +208,9 @@ export class Supervisor {
       services,
       limits,
       onIdle: () => this.#touch(),
+      onDropped: () => {
+        this.#droppedEvents += 1;
+      },
     });
     this.#connection = connection;
     const onAbort = () => void connection.abandon("stopped while it was starting");

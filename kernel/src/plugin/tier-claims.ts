@@ -1,4 +1,5 @@
 import type { HostGrant } from "@cookie-agent/sdk/protocol";
+import { type EventClaims, NO_EVENT_CLAIMS } from "./event-claims.ts";
 import type { ResolvedTool } from "./plugin-facts.ts";
 
 /** What a plugin declares, reduced to what its tier and the user's grants allow (E-114). */
@@ -9,6 +10,7 @@ export interface TierClaims {
   readonly services: readonly HostGrant[];
   readonly inheritEnv: "*" | readonly string[];
   readonly kernelConfig: readonly string[];
+  readonly events: EventClaims;
 }
 
 /** Nothing claimed: a plugin that failed to load, or one that has not introduced itself yet. */
@@ -18,4 +20,5 @@ export const NO_CLAIMS: TierClaims = {
   services: [],
   inheritEnv: [],
   kernelConfig: [],
+  events: NO_EVENT_CLAIMS,
 };

@@ -9,6 +9,7 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import { canonicalJson } from "../support/canonical-json.ts";
 import { sha256Hex } from "../support/digest.ts";
+import { eventClaims } from "./event-claims.ts";
 import type { ResolvedTool } from "./plugin-facts.ts";
 import type { TierClaims } from "./tier-claims.ts";
 
@@ -53,6 +54,7 @@ export function applyTier(manifest: Manifest, subject: TierSubject): TierClaims 
     services: grantServices(manifest.capabilities?.host ?? [], subject),
     inheritEnv: clampInherit(manifest.env?.inherit ?? [], subject),
     kernelConfig: clampKernelConfig(manifest.kernel_config ?? [], subject),
+    events: eventClaims(manifest.capabilities),
   };
 }
 

@@ -4,6 +4,7 @@ import {
   type ClientKey,
   CookieError,
   type EffectivePermission,
+  type EventPayload,
   type OverlayRule,
   type ParamsOf,
   type PermissionMode,
@@ -60,6 +61,7 @@ export class SessionActor {
   #knownPolicy: Policy | undefined;
   readonly #mailbox = new Mailbox();
   readonly #slot: RunSlot;
+  #quiet: Promise<void> | undefined;
 
   constructor(parts: SessionParts) {
     this.sessionId = parts.sessionId;
@@ -209,14 +211,28 @@ export class SessionActor {
     };
   }
 
-  /** Ends the run with a record and closes the log; a run still wedged at the bound is left for recovery (S-094). */
+  /** Adds what is said of the session outside its runs. Does not wait for its commands, which may wait for this. */
+  async record(payloads: readonly EventPayload[]): Promise<void> {
+    this.#requireWritable();
+    await this.#log.append(payloads.map((payload) => ({ payload, runId: null })));
+  }
+
+  /** Ends the run with a record; a run still wedged at the bound is left for recovery (S-094). Idempotent. */
+  quiesce(): Promise<void> {
+    this.#quiet ??= withDeadline(
+      this.#endWork(),
+      CLOSE_TIMEOUT_MS,
+      "the run did not end in time",
+    ).catch((error: unknown) => {
+      const { message } = describeRunError(error);
+      this.#services.logger.log("warn", "a session was closed over its run", { error: message });
+    });
+    return this.#quiet;
+  }
+
+  /** Ends the run as `quiesce` does and closes the log. */
   async close(): Promise<void> {
-    await withDeadline(this.#endWork(), CLOSE_TIMEOUT_MS, "the run did not end in time").catch(
-      (error: unknown) => {
-        const { message } = describeRunError(error);
-        this.#services.logger.log("warn", "a session was closed over its run", { error: message });
-      },
-    );
+    await this.quiesce();
     const { events } = this.#log;
     await this.#saveMetadata();
     await events.close();

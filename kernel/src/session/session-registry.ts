@@ -1,5 +1,6 @@
 import {
   CookieError,
+  type EventPayload,
   type RunId,
   type RunSelection,
   type SessionId,
@@ -134,15 +135,22 @@ export class SessionRegistry {
     return this.#findRun(runId)?.cancel(runId, reason) ?? false;
   }
 
+  /** Adds events outside any run to a session that is open here; rejects for any other. */
+  async record(sessionId: SessionId, payloads: readonly EventPayload[]): Promise<void> {
+    const actor = this.#residents.get(sessionId)?.actor;
+    if (actor) return actor.record(payloads);
+    throw new CookieError("session_missing", `session ${sessionId} is not open here`);
+  }
+
   /** Ends every run with a record and closes every log; each step is tried whatever the others do (S-094). */
   async close(): Promise<void> {
     this.#closed = true;
     const residents = [...this.#residents.values()];
-    await Promise.allSettled(
-      residents.map(async ({ opening }) => {
-        await (await opening).close();
-      }),
-    );
+    const each = (act: (actor: SessionActor) => Promise<void>) =>
+      Promise.allSettled(residents.map(async ({ opening }) => act(await opening)));
+    await each((actor) => actor.quiesce());
+    await this.#services.beforeLogsClose?.();
+    await each((actor) => actor.close());
     this.#residents.clear();
   }
 
@@ -231,6 +239,7 @@ export class SessionRegistry {
       store: this.#services.store,
       sync: this.#sync,
       metadata: () => actor.meta(),
+      ...(this.#services.onRecorded && { onRecorded: this.#services.onRecorded }),
     };
   }
 }

@@ -1,3 +1,4 @@
+import type { StoredEvent } from "@cookie-agent/sdk/protocol";
 import type { ContextDocument } from "../config/agents-md.ts";
 import type { AdmissionFacts } from "../run/admit-run.ts";
 import type { SessionStore } from "../store/session-store.ts";
@@ -15,6 +16,10 @@ export interface SessionServices {
   readonly logger: Logger;
   /** Resolves once every plugin that starts with the kernel is connected or failed (E-050). */
   ready(): Promise<void>;
+  /** Told of each event of every session once it is on disk, in the order of its session. */
+  onRecorded?(event: StoredEvent): void;
+  /** At the end of all sessions, when no run runs any more and every log can still be written (S 3.7). */
+  beforeLogsClose?(): Promise<void>;
   /** AGENTS.md of user and workspace, as far as configured and present (S-262). */
   contextDocuments(): Promise<ContextDocument[]>;
 }

@@ -2,6 +2,7 @@ import {
   CLIENT_PROTOCOL_VERSION,
   CookieError,
   type EventEnvelope,
+  EventsPlugin,
   EventsSubscribe,
   EventsSubscription,
   Handshake,
@@ -37,6 +38,13 @@ export type SessionNews =
       readonly callId: string;
       readonly stream: string;
       readonly nextOffset: number;
+    }
+  /** Published by a plugin, not recorded; may be missed (E-141). */
+  | {
+      readonly type: "plugin_event";
+      readonly plugin: string;
+      readonly name: string;
+      readonly payload: unknown;
     };
 
 export interface SubscribeOptions {
@@ -107,6 +115,9 @@ export class CookieClient {
         stream: params.stream,
         nextOffset: params.next_offset,
       });
+    });
+    this.#connection.onNotification(EventsPlugin, ({ session_id, plugin, name, payload }) => {
+      this.#queues.get(session_id)?.push({ type: "plugin_event", plugin, name, payload });
     });
     this.#connection.listen();
   }

@@ -6,7 +6,15 @@ import {
   RuleSource,
   UserDecision,
 } from "./approval.ts";
-import { EventEnvelope, Revisions, RunSelection, SessionOrigin, SkippedEvent } from "./event.ts";
+import {
+  EventEnvelope,
+  EventName,
+  EventValue,
+  Revisions,
+  RunSelection,
+  SessionOrigin,
+  SkippedEvent,
+} from "./event.ts";
 import { TrustTier } from "./manifest.ts";
 import { ModelSelection } from "./message.ts";
 import { Empty, notification, request } from "./method.ts";
@@ -17,6 +25,7 @@ import {
   Count,
   controlFreeText,
   Digest,
+  PluginName,
   Revision,
   RunId,
   SessionId,
@@ -134,6 +143,8 @@ export const PluginStatus = z.object({
   activation: z.enum(["startup", "session", "tool"]),
   restarts: Count,
   in_flight: Count,
+  /** Events and bus events that its full queue lost since the kernel opened (E-144). */
+  dropped_events: Count,
   shadowed: z.array(z.object({ tool: z.string(), by: z.string() })),
   diagnostics: z.array(z.string()),
 });
@@ -296,6 +307,11 @@ export const EventsSubscription = notification(
       last_delivered_seq: Count,
     }),
   ]),
+);
+/** A bus event of a session that this connection follows: no replay, no cursor (D 6). */
+export const EventsPlugin = notification(
+  "events.plugin",
+  z.object({ ...session, plugin: PluginName, name: EventName, payload: EventValue }),
 );
 const outputPosition = { call_id: ToolCallId, stream: z.string() };
 const OutputDelta = z.object({ byte_offset: Count, data: z.string() });

@@ -52,6 +52,33 @@ export const SessionOrigin = z.discriminatedUnion("type", [
 ]);
 export type SessionOrigin = z.infer<typeof SessionOrigin>;
 
+/** Name of a plugin's own event: 1 to 128 control-free characters (E-151). */
+export const EventName = z
+  .string()
+  .refine((name) => name.length > 0 && [...name].length <= 128 && !/\p{Cc}/u.test(name), {
+    error: "expected 1 to 128 characters without controls",
+  });
+/** Payload of a plugin's own event: any JSON value, at most 256 KiB where it is published. */
+export const EventValue = z.unknown().refine((value) => value !== undefined, {
+  error: "must not be absent",
+});
+
+/** What a `plugin_diagnostic` can be about (E-152, S 2.3). */
+export const PluginDiagnosticKind = z.enum([
+  "event_drop",
+  "interception_timeout",
+  "interception_crash",
+  "hook_blocked",
+  "oversized_event",
+  "invalid_modification",
+  "unsupported_capability",
+  "context_mismatch",
+  "rate_limited",
+  "recovery_failed",
+  "recovery_disabled",
+]);
+export type PluginDiagnosticKind = z.infer<typeof PluginDiagnosticKind>;
+
 export const RunSelection = z.object({ agent: AgentId, model: ModelSelection });
 export type RunSelection = z.infer<typeof RunSelection>;
 
@@ -286,9 +313,15 @@ export const EVENT_PAYLOADS = {
   }),
   plugin_diagnostic: payload("plugin_diagnostic", {
     plugin: boundedText(1, 128),
+    /** One of `PluginDiagnosticKind`; a reader takes others of a later version too. */
     kind: boundedText(1, 64),
     message: boundedText(1, 1024),
     count: z.int().min(1),
+  }),
+  plugin_event_added: payload("plugin_event_added", {
+    plugin: boundedText(1, 128),
+    name: EventName,
+    payload: EventValue,
   }),
 } as const;
 
@@ -309,6 +342,7 @@ export const RUNLESS_EVENTS: Readonly<Record<"must" | "may", ReadonlySet<string>
     "session_created",
     "session_permission_overlay_set",
     "plugin_diagnostic",
+    "plugin_event_added",
   ]),
   may: new Set<EventType>([
     "user_input_admitted",

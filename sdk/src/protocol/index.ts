@@ -19,6 +19,7 @@ export {
   ApprovalList,
   ApprovalRespond,
   EffectivePermission,
+  EventsPlugin,
   EventsSubscribe,
   EventsSubscription,
   Handshake,
@@ -59,9 +60,12 @@ export {
   AgentSnapshot,
   EVENT_PAYLOADS,
   EventEnvelope,
+  EventName,
   type EventPayload,
   type EventPayloadOf,
   type EventType,
+  EventValue,
+  PluginDiagnosticKind,
   ReplayDisposition,
   Revisions,
   RUNLESS_EVENTS,
@@ -74,6 +78,15 @@ export {
   TitleChange,
   ToolCallOwner,
 } from "./event.ts";
+export {
+  EMIT_LIMITS,
+  EmitResult,
+  PluginBusEvent,
+  PluginEmit,
+  PluginEmitNotice,
+  PluginEmitResult,
+  PluginEvent,
+} from "./event-methods.ts";
 export {
   ArtifactsRead,
   ArtifactsWrite,

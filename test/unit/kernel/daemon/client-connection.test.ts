@@ -10,6 +10,7 @@ import { Connection, createMemoryPair } from "@cookie-agent/sdk/rpc";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { ClientConnection } from "../../../../kernel/src/daemon/client-connection.ts";
 import type { ClientServices } from "../../../../kernel/src/daemon/client-services.ts";
+import { PluginBus } from "../../../../kernel/src/event/plugin-bus.ts";
 import { openSessions } from "../session/session-fixture.ts";
 
 async function connect(changes: Partial<ClientServices> = {}) {
@@ -18,6 +19,7 @@ async function connect(changes: Partial<ClientServices> = {}) {
   new ClientConnection(far, {
     sessions,
     outputs: services.stages.outputs,
+    bus: new PluginBus(),
     runtimeSnapshot: () => Promise.reject(new Error("not asked for")),
     pluginStatus: () => [],
     ...changes,

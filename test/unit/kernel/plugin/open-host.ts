@@ -2,6 +2,7 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type {
+  EventPayloadOf,
   HostLog,
   Manifest,
   ParamsOf,
@@ -11,6 +12,7 @@ import type {
 } from "@cookie-agent/sdk/protocol";
 import { onTestFinished } from "vitest";
 import type { PluginEntry } from "../../../../kernel/src/config/plugin-entry.ts";
+import { PluginBus } from "../../../../kernel/src/event/plugin-bus.ts";
 import type { CallContext } from "../../../../kernel/src/plugin/host-services.ts";
 import type { PluginCall } from "../../../../kernel/src/plugin/plugin-call.ts";
 import { PluginHost, type PluginHostOptions } from "../../../../kernel/src/plugin/plugin-host.ts";
@@ -26,6 +28,10 @@ export interface OpenedHost {
   readonly logged: string[];
   readonly hostLogs: ParamsOf<typeof HostLog>[];
   readonly contexts: CallContext[];
+  /** What plugins published durably, and what was noted of them. */
+  readonly published: EventPayloadOf<"plugin_event_added">[];
+  readonly notes: { sessionId: SessionId; plugin: string; kind: string; message: string }[];
+  readonly bus: PluginBus;
 }
 
 /** A real plugin host with real processes; everything of it is gone when the test ends. */
@@ -35,6 +41,9 @@ export async function openHost(options: Partial<PluginHostOptions>): Promise<Ope
   const logged: string[] = [];
   const hostLogs: ParamsOf<typeof HostLog>[] = [];
   const contexts: CallContext[] = [];
+  const published: OpenedHost["published"] = [];
+  const notes: OpenedHost["notes"] = [];
+  const bus = new PluginBus();
   const host = await PluginHost.open({
     firstParty: [],
     entries: [],
@@ -58,11 +67,17 @@ export async function openHost(options: Partial<PluginHostOptions>): Promise<Ope
         return { uri: `artifact://${sha256}`, sha256, bytes: bytes.byteLength };
       },
       log: (_plugin, params) => hostLogs.push(params),
+      events: {
+        bus,
+        append: async (_sessionId, payload) => void published.push(payload),
+        note: (sessionId, plugin, kind, message) =>
+          notes.push({ sessionId, plugin, kind, message }),
+      },
     },
     ...options,
   });
   onTestFinished(() => host.close());
-  return { host, root, workspaceRoot, logged, hostLogs, contexts };
+  return { host, root, workspaceRoot, logged, hostLogs, contexts, published, notes, bus };
 }
 
 /** A directory that is gone when the test ends. */

@@ -30,6 +30,7 @@ test("[E-044] [E-071] [T-004] a status tells which names a plugin serves and whi
       activation: "tool",
       restarts: 0,
       in_flight: 0,
+      dropped_events: 0,
       shadowed: [{ tool: "echo", by: "slow" }],
       diagnostics: ["the tool echo is shadowed by the plugin slow"],
     },

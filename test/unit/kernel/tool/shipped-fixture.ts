@@ -18,6 +18,7 @@ import type {
 import { dispatchTurn } from "../../../../kernel/src/tool/dispatch-turn.ts";
 import { OutputHub } from "../../../../kernel/src/tool/output-hub.ts";
 import { buildSlotTable, type SlotTable } from "../../../../kernel/src/tool/tool-slots.ts";
+import { noEvents } from "../plugin/event-services-fixture.ts";
 import { allowAll, MemoryLog, NO_SELECTION, RUN, SESSION, toolCall } from "./dispatch-fixture.ts";
 
 const REPOSITORY = join(import.meta.dirname, "../../../..");
@@ -65,6 +66,7 @@ export async function openShippedRoom(): Promise<ShippedRoom> {
       readArtifact: (context, params) => readArtifactPage(artifacts, context.rootSessionId, params),
       writeArtifact: () => Promise.reject(new Error("no shipped plugin writes artifacts")),
       log: () => undefined,
+      events: noEvents(),
     },
   });
   const table = buildSlotTable({ plugins: plugins.plugins(), tools: NO_SELECTION });
