@@ -16,7 +16,7 @@ export interface ArtifactPageRequest {
   readonly limit?: number | undefined;
 }
 
-export type ArtifactPage = ResultInput<typeof ArtifactsRead>;
+export type ArtifactPage = ResultInput<typeof ArtifactsRead> & { readonly text: string };
 
 const MAX_PAGE_LINES = 2000;
 const MAX_PAGE_BYTES = 2 * 1024 * 1024;

@@ -47,6 +47,7 @@ export function createManifest(plugin: Plugin, runtime: PluginRuntime): Manifest
       }),
       tools,
       instructions: definition.instructions,
+      provides: definition.services && Object.keys(definition.services),
       kernel_config: definition.kernelConfig,
       config_schema: definition.configSchema,
     }),

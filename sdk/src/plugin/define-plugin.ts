@@ -2,6 +2,7 @@ import type { Capabilities, HostGrant, Manifest, TrustTier } from "../protocol/m
 import type { JsonObject } from "../protocol/scalars.ts";
 import type { ToolDefinition } from "./define-tool.ts";
 import type { LogLevel } from "./host-client.ts";
+import type { ServiceHandlers } from "./plugin-services.ts";
 
 /** A whole plugin: manifest facts and code in one place, so the two cannot drift (E-038). */
 export interface PluginDefinition {
@@ -33,6 +34,8 @@ export interface PluginDefinition {
   readonly kernelConfig?: readonly string[];
   /** JSON Schema of the entry's `config` table; a table that does not match keeps the plugin from loading. */
   readonly configSchema?: JsonObject;
+  /** Kernel services that it implements, by name; `provides` follows from them. First-party plugins only (E-122). */
+  readonly services?: Readonly<Record<string, ServiceHandlers>>;
   /** Runs once, before the first call; an error makes the plugin fail to start. */
   start?(context: PluginContext): void | Promise<void>;
   /** Runs once, before the process ends. */
@@ -58,6 +61,11 @@ export interface PluginContext {
   readonly engineVersion: string;
   /** Host grants in force; degrade instead of probing. */
   readonly services: readonly HostGrant[];
+  /**
+   * Reads a section of the kernel's configuration that `kernelConfig` lists: names as in the file, times in
+   * milliseconds, every secret null. Only once `start` has returned; rejects with `not_granted` for any other section.
+   */
+  kernelConfig(section: string): Promise<unknown>;
   /** Writes to the kernel's log; at most 4 KiB of the message are kept. */
   log(level: LogLevel, message: string, fields?: JsonObject): void;
 }

@@ -14,9 +14,12 @@ export {
   type ToolDefinition,
   type ToolParameters,
 } from "./define-tool.ts";
-export type { HostClient, LogLevel } from "./host-client.ts";
+export type { ArtifactPage, HostClient, LogLevel } from "./host-client.ts";
+export type { ServiceHandlers, ServiceInvocation } from "./plugin-services.ts";
 export type { PreparedCall, PrepareRequest } from "./prepared-call.ts";
+export type { AttachmentFile } from "./save-attachment.ts";
 export { serve, servePlugin } from "./serve.ts";
+export type { MediaContent, ServiceClient } from "./service-client.ts";
 export type {
   OutputBytes,
   OutputChunk,

@@ -1,4 +1,5 @@
 import { CookieError, isCookieError } from "../protocol/errors.ts";
+import { ConfigGet } from "../protocol/host-session.ts";
 import type { Method, ParamsOf, ResultInput } from "../protocol/method.ts";
 import {
   PluginInitialize,
@@ -12,14 +13,16 @@ import {
   ToolsStdin,
 } from "../protocol/plugin-methods.ts";
 import type { JsonObject } from "../protocol/scalars.ts";
+import { ServiceCall } from "../protocol/service-call.ts";
 import { PLUGIN_PROTOCOL_VERSION } from "../protocol/version.ts";
 import { Connection } from "../rpc/connection.ts";
 import type { Transport } from "../rpc/transport.ts";
 import { createManifest } from "./create-manifest.ts";
 import type { Plugin, PluginContext, PluginDefinition } from "./define-plugin.ts";
 import type { ToolDefinition } from "./define-tool.ts";
-import { createHostClient, writeLog } from "./host-client.ts";
+import { createHostClient, type HostClient, writeLog } from "./host-client.ts";
 import { parseArguments } from "./parse-arguments.ts";
+import { callService } from "./plugin-services.ts";
 import { PreparedStates, releaseState } from "./prepared-states.ts";
 import { RunningCall } from "./running-call.ts";
 import { settledWithin } from "./settled-within.ts";
@@ -27,6 +30,8 @@ import { toWireResult } from "./wire-result.ts";
 
 /** How long the output of a failed call may wait to be taken. */
 const FLUSH_WAIT_MS = 2000;
+/** How long the kernel may take to tell its configuration. */
+const CONFIG_WAIT_MS = 10_000;
 /** How long calls may clean up when the plugin is told to leave. */
 const STOP_WAIT_MS = 2000;
 
@@ -40,6 +45,7 @@ export class PluginServer {
   #phase: "new" | "initializing" | "ready" | "stopping" = "new";
   #windowBytes = 0;
   #takesRaw = false;
+  #scratch = "";
 
   constructor(plugin: Plugin, transport: Transport) {
     this.#plugin = plugin;
@@ -65,6 +71,7 @@ export class PluginServer {
     this.#onReady(ToolsRevalidate, (params) => this.#revalidate(params));
     this.#onReady(ToolsCall, (params, signal) => this.#call(params, signal));
     this.#onReady(ToolsStdin, (params) => this.#feedStdin(params));
+    this.#onReady(ServiceCall, (params, signal) => this.#serve(params, signal));
     connection.onNotification(ToolsDiscard, ({ prepared }) => {
       for (const token of prepared) this.#states.discard(token);
     });
@@ -107,6 +114,7 @@ export class PluginServer {
     this.#phase = "initializing";
     this.#windowBytes = params.limits.progress_window_bytes;
     this.#takesRaw = params.capabilities.raw_output === true;
+    this.#scratch = params.paths.scratch;
     const manifest = createManifest(this.#plugin, { kind: "node", entry: "." });
     try {
       await this.#definition.start?.(this.#contextOf(params));
@@ -131,6 +139,9 @@ export class PluginServer {
       tier: params.plugin.tier,
       engineVersion: params.engine_version,
       services: params.capabilities.services,
+      kernelConfig: async (section) =>
+        (await this.#connection.request(ConfigGet, { section }, { timeoutMs: CONFIG_WAIT_MS }))
+          .value,
       log: (level, message, fields) => writeLog(this.#connection, level, message, fields),
     };
   }
@@ -149,7 +160,7 @@ export class PluginServer {
         args,
         ...identityOf(params),
         signal,
-        host: createHostClient(this.#connection, params.context_id, signal),
+        host: this.#hostClient(params.context_id, signal),
       });
       if (!Array.isArray(prepared?.resources as unknown)) {
         throw new CookieError(
@@ -222,7 +233,7 @@ export class PluginServer {
         signal: call.signal,
         stdin: call.stdin,
         limits: { maxLines: params.limits.max_lines, maxBytes: params.limits.max_bytes },
-        host: createHostClient(this.#connection, params.context_id, call.signal),
+        host: this.#hostClient(params.context_id, call.signal),
         progress: (delta) => call.progress.send(delta),
       });
       await call.progress.end();
@@ -242,6 +253,20 @@ export class PluginServer {
     const stdin = this.#calls.get(params.invocation_id)?.stdin;
     const data = Buffer.from(params.data ?? "", "base64");
     return { accepted: stdin?.write(data, params.eof) ?? false };
+  }
+
+  async #serve(params: ParamsOf<typeof ServiceCall>, signal: AbortSignal): Promise<JsonObject> {
+    const { context_id: contextId } = params;
+    const host = contextId === undefined ? null : this.#hostClient(contextId, signal);
+    try {
+      return await callService(this.#definition.services ?? {}, params, signal, host);
+    } catch (error) {
+      throw describeFailure(error, "execution_failed", signal);
+    }
+  }
+
+  #hostClient(contextId: string, signal: AbortSignal): HostClient {
+    return createHostClient(this.#connection, contextId, signal, this.#scratch);
   }
 
   async #stop(): Promise<void> {

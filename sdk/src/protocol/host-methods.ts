@@ -9,6 +9,7 @@ import {
   StreamName,
   ToolCallId,
 } from "./scalars.ts";
+import { isOneOf, ScratchName } from "./scratch-file.ts";
 
 /** Limits of one progress delta and of what a call may show (E-100, T 1.9). */
 export const PROGRESS_LIMITS = {
@@ -56,7 +57,13 @@ export const HostLog = notification(
   }),
 );
 
-/** Reads one page of an artifact; a line over the page bound goes on by `byte` (E-118, T 3.3). */
+/** Most bytes that one request carries inline, either way (E 12). */
+export const MAX_INLINE_ARTIFACT_BYTES = 1024 * 1024;
+
+/**
+ * Reads one page of an artifact's text, where a line over the page bound goes on by `byte`, or a range of its bytes
+ * (E-118, T 3.3).
+ */
 export const ArtifactsRead = request(
   "host/artifacts/read",
   fromPlugin({
@@ -67,10 +74,17 @@ export const ArtifactsRead = request(
     /** Start inside that line. */
     byte: Count.optional(),
     limit: z.int().min(1).optional(),
-  }),
+    /** First byte of a range; the answer then has `data` in place of `text`. */
+    byte_offset: Count.optional(),
+    byte_limit: z.int().min(1).max(MAX_INLINE_ARTIFACT_BYTES).optional(),
+  }).refine(isPageOrRange, { error: "expected a page of lines or both members of a byte range" }),
   toPlugin({
-    text: z.string(),
+    text: z.string().optional(),
+    /** Base64. */
+    data: z.string().optional(),
+    /** Null at the end and in a range. */
     next_offset: Count.nullable(),
+    /** Byte inside that line, in a range the next `byte_offset`; null at the end. */
     next_byte: Count.nullable(),
     total_lines: Count,
     total_bytes: Count,
@@ -79,7 +93,20 @@ export const ArtifactsRead = request(
   }),
 );
 
-/** Stores bytes as an artifact of the calling session (E-118). */
+function isPageOrRange(params: {
+  readonly offset?: number | undefined;
+  readonly byte?: number | undefined;
+  readonly limit?: number | undefined;
+  readonly byte_offset?: number | undefined;
+  readonly byte_limit?: number | undefined;
+}): boolean {
+  const { offset, byte, limit, byte_offset: first, byte_limit: length } = params;
+  if (first === undefined && length === undefined) return true;
+  const lines = [offset, byte, limit].filter((member) => member !== undefined);
+  return first !== undefined && length !== undefined && lines.length === 0;
+}
+
+/** Stores text, bytes or a file of the scratch directory as an artifact of the calling session (E-118). */
 export const ArtifactsWrite = request(
   "host/artifacts/write",
   fromPlugin({
@@ -87,8 +114,9 @@ export const ArtifactsWrite = request(
     text: z.string().optional(),
     /** Base64. */
     data: z.string().optional(),
-  }).refine((params) => (params.text === undefined) !== (params.data === undefined), {
-    error: "expected exactly one of text, data",
+    scratch: ScratchName.optional(),
+  }).refine(({ text, data, scratch }) => isOneOf(text, data, scratch), {
+    error: "expected exactly one of text, data, scratch",
   }),
   toPlugin({ uri: z.string(), sha256: Digest, bytes: Count }),
 );

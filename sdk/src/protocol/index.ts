@@ -88,13 +88,25 @@ export {
   PluginEvent,
 } from "./event-methods.ts";
 export {
+  DelegationCancel,
+  DelegationResult,
+  DelegationStart,
+  DelegationTargets,
+} from "./host-delegation.ts";
+export { GoalsGet, GoalsUpdate } from "./host-goals.ts";
+export { MediaDeliver, MediaKind, MediaPlacement, MediaSniff } from "./host-media.ts";
+export { MessagesSend } from "./host-messages.ts";
+export {
   ArtifactsRead,
   ArtifactsWrite,
   HostLog,
+  MAX_INLINE_ARTIFACT_BYTES,
   PROGRESS_LIMITS,
   type ToolProgress,
   ToolsProgress,
 } from "./host-methods.ts";
+export { ConfigGet, PermissionAsk, SessionInfo } from "./host-session.ts";
+export { SkillDescriptor, SkillsCommit, SkillsGet, SkillsList } from "./host-skills.ts";
 export {
   Capabilities,
   HookName,
@@ -106,6 +118,7 @@ export {
   TrustTier,
 } from "./manifest.ts";
 export {
+  AdditionalMessage,
   ArtifactReference,
   AssistantPart,
   FinishReason,
@@ -181,6 +194,8 @@ export {
   VariantId,
   WildcardPattern,
 } from "./scalars.ts";
+export { MAX_SCRATCH_IMPORT_BYTES, ScratchName } from "./scratch-file.ts";
+export { ServiceCall } from "./service-call.ts";
 export {
   AvailabilityPredicate,
   Concurrency,

@@ -156,6 +156,21 @@ export const ToolAttachment = z.object({
 });
 export type ToolAttachment = z.infer<typeof ToolAttachment>;
 
+/** Words and media for the model behind a result, as a message of their own (T 4.5). */
+export const AdditionalMessage = z.object({
+  role: z.enum(["system", "user"]),
+  content: z
+    .array(
+      z.discriminatedUnion("type", [
+        z.object({ type: z.literal("text"), text: boundedText(1, 64 * 1024) }),
+        z.object({ type: z.literal("file"), ...ToolAttachment.shape }),
+      ]),
+    )
+    .min(1)
+    .max(257),
+});
+export type AdditionalMessage = z.infer<typeof AdditionalMessage>;
+
 /** What one finished call left behind; `output` is what the model reads, `display` only what people see. */
 export const ToolResult = z.object({
   title: boundedText(1, 1024),
@@ -167,6 +182,7 @@ export const ToolResult = z.object({
   metadata: JsonObject,
   retained_output: RetainedOutput.nullable().default(null),
   attachments: z.array(ToolAttachment).max(256),
+  additional_messages: z.array(AdditionalMessage).max(4).optional(),
 });
 export type ToolResult = z.infer<typeof ToolResult>;
 

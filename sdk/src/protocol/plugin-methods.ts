@@ -16,6 +16,7 @@ import {
   ToolCallId,
   ToolName,
 } from "./scalars.ts";
+import { isOneOf, ScratchName } from "./scratch-file.ts";
 import {
   PermissionAction,
   ResourceBoundary,
@@ -135,12 +136,16 @@ export const ToolCallResult = fromPlugin({
   metadata: JsonObject.optional(),
   attachments: z
     .array(
-      z.strictObject({
-        artifact: z.string().optional(),
-        scratch: z.string().optional(),
-        mime: z.string().optional(),
-        filename: controlFreeText(1, 512).optional(),
-      }),
+      z
+        .strictObject({
+          artifact: boundedText(1, 1024).optional(),
+          scratch: ScratchName.optional(),
+          mime: controlFreeText(1, 255).optional(),
+          filename: controlFreeText(1, 512).optional(),
+        })
+        .refine(({ artifact, scratch }) => isOneOf(artifact, scratch), {
+          error: "expected exactly one of artifact, scratch",
+        }),
     )
     .max(256)
     .optional(),

@@ -33,13 +33,28 @@ describe("the answer of a call", () => {
 
   test.for([
     ["a title", { title: "t".repeat(1024) }, { title: "t".repeat(1025) }],
-    ["a file name", { attachments: [{ filename: "f".repeat(512) }] }, filename("f".repeat(513))],
-    ["a file name", { attachments: [{ filename: "f" }] }, filename("")],
-    ["a file name", { attachments: [{ filename: "f" }] }, filename("a\nb")],
-    ["attachments", { attachments: Array(256).fill({}) }, { attachments: Array(257).fill({}) }],
+    ["a file name", filename("f".repeat(512)), filename("f".repeat(513))],
+    ["a file name", filename("f"), filename("")],
+    ["a file name", filename("f"), filename("a\nb")],
+    [
+      "attachments",
+      attached(...Array<string>(256).fill("plot")),
+      attached(...Array<string>(257).fill("plot")),
+    ],
   ] as const)("[T-039] %s has a bound", ([, within, beyond]) => {
     expect(ToolCallResult.safeParse({ content: "", ...within }).success).toBe(true);
     expect(ToolCallResult.safeParse({ content: "", ...beyond }).success).toBe(false);
+  });
+
+  test.for([
+    {},
+    { artifact: "artifact://x", scratch: "plot" },
+    ...["", ".", "..", "a/b", "../a", "a\\b", "a\0b", "n".repeat(256)].map((scratch) => ({
+      scratch,
+    })),
+  ])("[E-110] %j is no attachment", (attachment) => {
+    const answer = { content: "", attachments: [attachment] };
+    expect(ToolCallResult.safeParse(answer).success).toBe(false);
   });
 
   test("[T-039] metadata of 64 KiB passes and one byte more does not", () => {
@@ -57,5 +72,9 @@ describe("the answer of a call", () => {
 });
 
 function filename(name: string) {
-  return { attachments: [{ filename: name }] };
+  return { attachments: [{ scratch: "plot", filename: name }] };
+}
+
+function attached(...scratch: string[]) {
+  return { attachments: scratch.map((name) => ({ scratch: name })) };
 }
