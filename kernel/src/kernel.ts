@@ -4,7 +4,7 @@ import { CookieError, type Revisions } from "@cookie-agent/sdk/protocol";
 import { createMemoryPair, type Transport } from "@cookie-agent/sdk/rpc";
 import { publicArtifactUri } from "./artifact/artifact-uri.ts";
 import { createLocalArtifactStore } from "./artifact/local-artifact-store.ts";
-import { readArtifactPage } from "./artifact/read-artifact.ts";
+import { readArtifact } from "./artifact/read-artifact.ts";
 import type { AgentDocument } from "./config/agent-document.ts";
 import { readContextDocuments } from "./config/agents-md.ts";
 import { loadConfig } from "./config/load-config.ts";
@@ -103,7 +103,8 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     logger,
     workspaceStillTrusted: () => loaded.workspace.stillMatches(),
     services: {
-      readArtifact: (context, params) => readArtifactPage(artifacts, context.rootSessionId, params),
+      artifacts,
+      readArtifact: (context, params) => readArtifact(artifacts, context.rootSessionId, params),
       writeArtifact: async (context, bytes) => {
         const stored = await artifacts.put(context.rootSessionId, bytes);
         return {
@@ -111,6 +112,10 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
           sha256: stored.sha256,
           bytes: stored.byteLength,
         };
+      },
+      configSection: async (section) => {
+        const { describeSection } = await import("./config/describe-section.ts");
+        return describeSection(config, section);
       },
       log: (plugin, { level, message, fields }) =>
         logger.log(level, message, { plugin, ...fields }),

@@ -15,6 +15,7 @@ import {
   type ToolCallId,
 } from "@cookie-agent/sdk/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createLocalArtifactStore } from "../../kernel/dist/artifact/local-artifact-store.js";
 import { PluginBus } from "../../kernel/dist/event/plugin-bus.js";
 import { PluginHost } from "../../kernel/dist/plugin/plugin-host.js";
 import { BenchReport } from "./support/bench-report.ts";
@@ -71,6 +72,8 @@ test("[E-170] G: a warm call to a plugin costs the kernel at most a millisecond"
     logger: { log: () => undefined },
     workspaceStillTrusted: () => Promise.resolve(true),
     services: {
+      artifacts: createLocalArtifactStore({ storeDir: home }),
+      configSection: () => Promise.reject(new Error("not served")),
       readArtifact: () => Promise.reject(new Error("not served")),
       writeArtifact: () => Promise.reject(new Error("not served")),
       log: () => undefined,

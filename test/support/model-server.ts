@@ -108,12 +108,27 @@ export function pick(value: unknown, ...path: readonly (string | number)[]): unk
   }, value);
 }
 
+/** What the model takes beside text: by kind, its MIME types and its limits. */
+export type ScriptedMedia = Readonly<
+  Record<
+    string,
+    { readonly mime: readonly string[]; readonly bytes?: number; readonly count?: number }
+  >
+>;
+
 /** A `[providers."custom.<name>"]` section with one model that can do everything, for config.toml. */
 export function providerToml(
   server: ModelServer,
-  options: { name?: string; wire?: Wire; model?: string; apiKey?: string } = {},
+  options: {
+    name?: string;
+    wire?: Wire;
+    model?: string;
+    apiKey?: string;
+    media?: ScriptedMedia;
+  } = {},
 ): string {
   const { name = "test", wire = "openai-chat", model = "scripted", apiKey = "test-key" } = options;
+  const media = options.media ?? {};
   const adaptor = wire === "openai-chat" ? "openai-compatible" : wire;
   const method = wire === "anthropic" ? "anthropic-api-key-v1" : "bearer-api-key-v1";
   return `[providers."custom.${name}"]
@@ -126,7 +141,7 @@ auth = { method = "${method}", values = { api_key = "${apiKey}" } }
 display_name = "Scripted"
 
 [providers."custom.${name}".models."${model}".capabilities]
-input = ["text"]
+input = ${JSON.stringify(["text", ...Object.keys(media)])}
 output = ["text"]
 context_tokens = 200000
 output_tokens = 32000
@@ -137,7 +152,16 @@ reasoning = true
 temperature = true
 top_p = true
 seed = false
-`;
+${Object.entries(media)
+  .map(
+    ([kind, { mime, bytes = 20 * 1024 * 1024, count = 20 }]) => `
+[providers."custom.${name}".models."${model}".capabilities.media.${kind}]
+mime_types = ${JSON.stringify(mime)}
+max_bytes = ${bytes}
+max_count = ${count}
+`,
+  )
+  .join("")}`;
 }
 
 /** Undefined when the client was cancelled or killed before it had sent everything. */

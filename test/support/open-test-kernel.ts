@@ -21,6 +21,7 @@ import {
   type Answer,
   type ModelServer,
   providerToml,
+  type ScriptedMedia,
   startModelServer,
   type Wire,
 } from "./model-server.ts";
@@ -40,6 +41,8 @@ export interface TestKernelOptions {
   /** What the model answers, in order. */
   readonly answers?: readonly Answer[];
   readonly wire?: Wire;
+  /** What the model takes beside text. */
+  readonly media?: ScriptedMedia;
   /** Added to config.toml after the provider. */
   readonly config?: string;
   /** Agent documents by id; by default `primary`, which may do everything. */
@@ -188,8 +191,12 @@ async function configure(
   server: ModelServer,
   options: TestKernelOptions,
 ): Promise<void> {
-  const { wire, apiKey, agents = { primary: agentDocument(ALLOW_ALL) } } = options;
-  const provider = providerToml(server, { ...(wire && { wire }), ...(apiKey && { apiKey }) });
+  const { wire, apiKey, media, agents = { primary: agentDocument(ALLOW_ALL) } } = options;
+  const provider = providerToml(server, {
+    ...(wire && { wire }),
+    ...(apiKey && { apiKey }),
+    ...(media && { media }),
+  });
   await project.writeState("config.toml", `${provider}\n${options.config ?? ""}`);
   for (const [id, document] of Object.entries(agents)) {
     await project.writeState(`agents/${id}.md`, document);

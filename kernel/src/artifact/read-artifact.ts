@@ -1,6 +1,7 @@
 import {
   type ArtifactsRead,
   CookieError,
+  type ParamsOf,
   type ResultInput,
   type SessionId,
 } from "@cookie-agent/sdk/protocol";
@@ -18,10 +19,29 @@ export interface ArtifactPageRequest {
 
 export type ArtifactPage = ResultInput<typeof ArtifactsRead> & { readonly text: string };
 
+/** A range of bytes, at most 1 MiB of them. */
+export interface ArtifactRangeRequest {
+  readonly uri: string;
+  readonly byteOffset: number;
+  readonly byteLimit: number;
+}
+
 const MAX_PAGE_LINES = 2000;
 const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 const CHUNK_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
+
+/** A page or a range, as the wire asks for it. */
+export function readArtifact(
+  store: ArtifactStore,
+  rootId: SessionId,
+  params: ParamsOf<typeof ArtifactsRead>,
+): Promise<ResultInput<typeof ArtifactsRead>> {
+  const { uri, byte_offset: byteOffset, byte_limit: byteLimit } = params;
+  return byteOffset === undefined || byteLimit === undefined
+    ? readArtifactPage(store, rootId, params)
+    : readArtifactRange(store, rootId, { uri, byteOffset, byteLimit });
+}
 
 /**
  * One page of stored text, exactly as stored (T-142). Rejects with `artifact_uri`, `artifact_missing`,
@@ -48,7 +68,42 @@ export async function readArtifactPage(
       next_byte: more ? page.nextByte : null,
       total_lines: artifact.lineCount,
       total_bytes: artifact.byteLength,
-      source: address.stream === null ? "artifact" : `artifact.${address.stream}`,
+      source: sourceOf(address),
+    };
+  } finally {
+    await artifact.close();
+  }
+}
+
+function sourceOf({ stream }: ArtifactAddress): string {
+  return stream === null ? "artifact" : `artifact.${stream}`;
+}
+
+/** Some bytes of an artifact, text or not. Rejects as a page does; a range may begin at the very end. */
+export async function readArtifactRange(
+  store: ArtifactStore,
+  rootId: SessionId,
+  { uri, byteOffset, byteLimit }: ArtifactRangeRequest,
+): Promise<ResultInput<typeof ArtifactsRead>> {
+  const address = parseArtifactUri(uri);
+  const artifact = await openAddress(store, rootId, address);
+  try {
+    const { byteLength } = artifact;
+    if (byteOffset > byteLength) {
+      throw new CookieError(
+        "execution_failed",
+        `byte_offset ${byteOffset} is past the end: the artifact has ${byteLength} bytes`,
+      );
+    }
+    const bytes = await artifact.read(byteOffset, byteLimit);
+    const end = byteOffset + bytes.byteLength;
+    return {
+      data: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64"),
+      next_offset: null,
+      next_byte: end < byteLength ? end : null,
+      total_lines: artifact.lineCount,
+      total_bytes: byteLength,
+      source: sourceOf(address),
     };
   } finally {
     await artifact.close();

@@ -21,6 +21,7 @@ import { type ExchangeTimeouts, HttpExchange, readPlainBody } from "./http-excha
 import type { PromptMapper } from "./map-prompt.ts";
 import { TurnAssembly } from "./map-stream.ts";
 import { markPrompt, markTools } from "./mark-cache.ts";
+import { mediaTargetOf } from "./media-target-of.ts";
 import type { ModelBehaviour } from "./model-behaviour.ts";
 import { modelError } from "./model-error.ts";
 import { type Prices, priceUsage } from "./price-usage.ts";
@@ -62,6 +63,7 @@ export function bindModel(
     contextTokens: model.capabilities.contextTokens,
     outputTokens: model.capabilities.outputTokens,
     toolCalling: model.capabilities.toolCalling,
+    media: mediaTargetOf(model),
     price: (usage: Usage) => (services.prices === null ? null : priceUsage(usage, services.prices)),
     stream: (request, signal) =>
       streamResponse({ model, behaviour, services, opening, prefix, request, signal }),
@@ -221,7 +223,7 @@ function buildCallOptions({
 }: Attempt): LanguageModelV3CallOptions {
   const { adaptor, capabilities } = model;
   const { defaults } = behaviour;
-  const mapped = services.mapper.map(request.system, request.history);
+  const mapped = services.mapper.map(request.system, request.history, request.media);
   const tools = capabilities.toolCalling ? request.tools.map((tool) => toTool(tool, adaptor)) : [];
   const toolChoice = toToolChoice(defaults.toolChoice);
   const marks = adaptor.promptCaching && services.promptCaching.enabled;

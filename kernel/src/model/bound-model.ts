@@ -1,12 +1,16 @@
 import type {
+  AdditionalMessage,
   AssistantPart,
   JsonObject,
+  MediaPlacement,
   ModelSelection,
   ModelTurn,
   ResolvedModel,
+  ToolAttachment,
   ToolCallPart,
   Usage,
 } from "@cookie-agent/sdk/protocol";
+import type { MediaTarget } from "../config/media-target.ts";
 
 /** One element of the conversation as a model reads it; the same object is mapped only once. */
 export type HistoryMessage =
@@ -26,7 +30,19 @@ export interface ToolResultMessage {
   readonly output: string;
   readonly isError: boolean;
   readonly details: JsonObject | null;
+  /** Media in the result; absent: none. */
+  readonly attachments?: readonly ToolAttachment[];
+  /** What follows the results as messages of their own; absent: nothing. */
+  readonly additional?: readonly AdditionalMessage[];
 }
+
+/** One media part as the model gets it, or words in its place. */
+export type SuppliedPart =
+  | { readonly kind: "media"; readonly placement: MediaPlacement; readonly data: string }
+  | { readonly kind: "note"; readonly text: string };
+
+/** The media of one request, by the part of the history that they stand for. */
+export type SuppliedMedia = ReadonlyMap<ToolAttachment, SuppliedPart>;
 
 /** A tool as a model sees it; `parameters` is a JSON Schema. */
 export interface ToolSpec {
@@ -38,6 +54,8 @@ export interface ToolSpec {
 export interface ModelRequest {
   readonly system: string;
   readonly history: readonly HistoryMessage[];
+  /** Absent: the history holds no media. */
+  readonly media?: SuppliedMedia;
   readonly tools: readonly ToolSpec[];
   /** Null: the model's own default. */
   readonly maxOutputTokens: number | null;
@@ -60,6 +78,8 @@ export interface BoundModel {
   readonly contextTokens: number | null;
   readonly outputTokens: number | null;
   readonly toolCalling: boolean;
+  /** What it takes beside text. */
+  readonly media: MediaTarget;
   /** Pico-USD, or null when the usage cannot be priced (S-233). */
   price(usage: Usage): bigint | null;
   /**

@@ -7,6 +7,7 @@ import {
 import { createId } from "../support/create-id.ts";
 import type { EmitTokens } from "./emit-tokens.ts";
 import type { CallContext } from "./host-services.ts";
+import type { RequestClock } from "./request-clock.ts";
 
 export type ContextScope = "request" | "call";
 
@@ -15,6 +16,17 @@ interface Grant {
   readonly context: CallContext;
   /** Digests of the artifacts that were written under this right. */
   readonly written: Set<Digest>;
+  /** Null: the request has no time limit. */
+  readonly clock: RequestClock | null;
+  /** Made when somebody waits under this right; aborts when it ends. */
+  end: AbortController | null;
+}
+
+/** Somebody waits under a right. */
+export interface ContextHold {
+  /** Aborts when the right ends. */
+  readonly signal: AbortSignal;
+  release(): void;
 }
 
 /** The rights of one connection to act on sessions: each lasts while its request is unanswered (E-116, E-117). */
@@ -23,10 +35,19 @@ export class ContextGrants {
   emitTokens: EmitTokens | undefined;
   readonly #grants = new Map<ContextId, Grant>();
 
-  /** @param emitMs How long it may serve for `plugin/emit` at the most. */
-  grant(scope: ContextScope, context: CallContext, emitMs = Number.POSITIVE_INFINITY): ContextId {
+  /**
+   * @param times The clock of the request, null when it has no limit, and how long the right may serve for `plugin/emit`
+   *   at the most.
+   */
+  grant(
+    scope: ContextScope,
+    context: CallContext,
+    times: { readonly clock?: RequestClock | null; readonly emitMs?: number } = {},
+  ): ContextId {
+    const { clock = null, emitMs = Number.POSITIVE_INFINITY } = times;
     const id = createId<ContextId>();
-    this.#grants.set(id, { scope, context, written: new Set() });
+    const written = context.written ?? new Set();
+    this.#grants.set(id, { scope, context, written, clock, end: null });
     this.emitTokens?.open(id, context.sessionId, emitMs);
     return id;
   }
@@ -37,13 +58,24 @@ export class ContextGrants {
   }
 
   revoke(id: ContextId): void {
+    const grant = this.#grants.get(id);
     this.#grants.delete(id);
     this.emitTokens?.spend(id);
+    grant?.end?.abort();
   }
 
   revokeAll(): void {
-    this.#grants.clear();
+    for (const id of [...this.#grants.keys()]) this.revoke(id);
     this.emitTokens?.clear();
+  }
+
+  /** Stops the clock of the context's request until the hold is released (E-107). */
+  hold(id: ContextId): ContextHold {
+    const grant = this.#grants.get(id);
+    if (grant === undefined) throw contextInvalid();
+    grant.end ??= new AbortController();
+    grant.clock?.hold();
+    return { signal: grant.end.signal, release: () => grant.clock?.release() };
   }
 
   noteWritten(id: ContextId, digest: Digest): void {
@@ -58,11 +90,15 @@ export class ContextGrants {
   resolve(id: ContextId, needed: ContextScope): CallContext {
     const grant = this.#grants.get(id);
     if (grant === undefined || (needed === "call" && grant.scope !== "call")) {
-      throw new CookieError(
-        "context_invalid",
-        "the context is unknown or its request is answered already; use the context_id of a request that is still open",
-      );
+      throw contextInvalid();
     }
     return grant.context;
   }
+}
+
+function contextInvalid(): CookieError {
+  return new CookieError(
+    "context_invalid",
+    "the context is unknown or its request is answered already; use the context_id of a request that is still open",
+  );
 }

@@ -5,12 +5,15 @@ import type {
   ToolsCall,
   ToolsPrepare,
 } from "@cookie-agent/sdk/protocol";
+import type { AskPermission, SessionRights } from "./host-services.ts";
 import type { ProgressNews } from "./progress-news.ts";
 
 /** Params of `plugin/tools/prepare` without the context, which the host grants itself. */
 export type PrepareParams = Omit<ParamsOf<typeof ToolsPrepare>, "context_id"> & {
   /** Not on the wire: the root of the session's tree, for host services. */
   readonly rootSessionId?: SessionId;
+  /** Not on the wire: what host services may learn of the session. */
+  readonly session?: SessionRights;
 };
 
 /** A plugin's answer to a preparation and the process generation that its token belongs to (E-060). */
@@ -26,6 +29,10 @@ export interface PluginCall {
   readonly rootSessionId: SessionId;
   /** Labels approved for this call; `artifacts.read` serves them (E-119). */
   readonly approvedLabels?: readonly string[];
+  /** What host services may learn of the session. */
+  readonly session?: SessionRights;
+  /** Answers `permission.ask` (E-120). */
+  readonly ask?: AskPermission;
   /**
    * Captures what came; calls of one invocation never overlap. Bytes stay as they are only until it has resolved.
    * A rejection (`resource_limit`, `progress_limit`, `execution_failed`) cancels the call with that error.

@@ -2,9 +2,11 @@ import {
   CookieError,
   type HostGrant,
   isCookieError,
+  type JsonObject,
   PluginPing,
   PluginShutdown,
   PROGRESS_WINDOW_BYTES,
+  ServiceCall,
   type SessionId,
   type ToolCallId,
   type ToolCallResult,
@@ -38,6 +40,7 @@ import { RequestDesk } from "./request-desk.ts";
 import { RequestSlots } from "./request-slots.ts";
 import { serveEmit } from "./serve-emit.ts";
 import { serveHostRequests } from "./serve-host-requests.ts";
+import type { ServiceRequest } from "./service-request.ts";
 import { StdinFeed } from "./stdin-feed.ts";
 import type { TierClaims } from "./tier-claims.ts";
 
@@ -74,6 +77,7 @@ export class PluginConnection {
   readonly #quiet = new AbortController();
   #claims: TierClaims | undefined;
   #traffic: EventTraffic | undefined;
+  #scratch = "";
   #stopping = false;
   #ended = false;
 
@@ -106,6 +110,8 @@ export class PluginConnection {
       services,
       initialized: () => this.#claims !== undefined,
       isGranted: (service) => this.#isGranted(service),
+      kernelConfig: () => this.#claims?.kernelConfig ?? [],
+      scratch: () => this.#scratch,
     });
     serveEmit(this.#rpc, () => this.#traffic?.publish);
     this.#rpc.onNotification(ToolsProgress, (delta, raw) => this.#onProgress(delta, raw));
@@ -132,6 +138,7 @@ export class PluginConnection {
 
   async initialize(facts: HandshakeFacts): Promise<TierClaims> {
     const { plugin, services, limits, onDropped } = this.#options;
+    this.#scratch = facts.paths.scratch;
     this.#claims = await this.#explained(shakeHands(this.#rpc, plugin, facts));
     if (!this.#ended) {
       this.#traffic = openEventTraffic({
@@ -148,9 +155,9 @@ export class PluginConnection {
   }
 
   async prepare(params: PrepareParams, signal: AbortSignal): Promise<Prepared> {
-    const { rootSessionId, ...sent } = params;
+    const { rootSessionId, session: _session, ...sent } = params;
     const tool = this.#tool(params.tool);
-    const facts = this.#context(sent, rootSessionId ?? params.session_id);
+    const facts = this.#context(sent, rootSessionId ?? params.session_id, params);
     const prepared = await this.#explained(
       this.#desk.ask(ToolsPrepare, {
         signal,
@@ -168,6 +175,24 @@ export class PluginConnection {
         signal,
         timeoutMs: this.#options.limits.prepareTimeoutMs,
         params: () => ({ invocation_id: invocationId, prepared }),
+      }),
+    );
+  }
+
+  /** Asks for a service that this plugin provides (E-122). Rejects with the plugin's error, or `timeout`. */
+  async serve(request: ServiceRequest, signal: AbortSignal): Promise<JsonObject> {
+    const { service, method, params, session } = request;
+    return this.#explained(
+      this.#desk.ask(ServiceCall, {
+        signal,
+        timeoutMs: this.#options.limits.serviceTimeoutMs,
+        ...(session && { context: { scope: "request", facts: this.#serviceContext(session) } }),
+        params: (contextId) => ({
+          service,
+          method,
+          params,
+          ...(session && { context_id: contextId }),
+        }),
       }),
     );
   }
@@ -194,21 +219,19 @@ export class PluginConnection {
     });
     const stdin = params.stdin ? new StdinFeed(this.#options.limits) : null;
     this.#running.set(id, { intake, stdin });
+    const facts = this.#callContext(call, stop.signal);
     try {
       const answer = await this.#explained(
         this.#desk.ask(ToolsCall, {
           signal: stop.signal,
           timeoutMs: call.timeoutMs,
-          context: {
-            scope: "call",
-            facts: this.#context(params, call.rootSessionId, call.approvedLabels),
-          },
+          context: { scope: "call", facts },
           params: (contextId) => ({ ...params, context_id: contextId }),
         }),
       );
       await intake.finish();
       if (progressFailure !== undefined) throw progressFailure;
-      return checkAnswer(answer, tool, intake.streamed);
+      return await this.#takeAttachments(checkAnswer(answer, tool, intake.streamed), facts);
     } catch (error) {
       await intake.finish();
       throw isCookieError(error) ? withDiscarded(error, { progress: intake.discarded }) : error;
@@ -291,7 +314,7 @@ export class PluginConnection {
   #context(
     ids: Pick<PluginCall["params"], "session_id" | "run_id" | "invocation_id">,
     rootSessionId: SessionId,
-    approvedLabels?: readonly string[],
+    { session }: Pick<PrepareParams, "session">,
   ): CallContext {
     return {
       plugin: this.#options.plugin.name,
@@ -299,7 +322,46 @@ export class PluginConnection {
       rootSessionId,
       runId: ids.run_id,
       toolCallId: ids.invocation_id,
-      ...(approvedLabels === undefined ? {} : { approvedLabels }),
+      ...(session && { session }),
+    };
+  }
+
+  #serviceContext(session: NonNullable<ServiceRequest["session"]>): CallContext {
+    const { sessionId, rootSessionId, rights } = session;
+    return {
+      plugin: this.#options.plugin.name,
+      sessionId,
+      rootSessionId,
+      runId: null,
+      toolCallId: null,
+      ...(rights && { session: rights }),
+    };
+  }
+
+  #callContext(call: PluginCall, signal: AbortSignal): CallContext {
+    const { params, rootSessionId, approvedLabels, ask } = call;
+    return {
+      ...this.#context(params, rootSessionId, call),
+      ...(approvedLabels && { approvedLabels }),
+      // A cancelled call no longer waits for anybody.
+      ...(ask && { ask: (question, ended) => ask(question, AbortSignal.any([ended, signal])) }),
+      written: new Set(),
+    };
+  }
+
+  async #takeAttachments(answer: ToolCallResult, context: CallContext): Promise<ToolCallResult> {
+    const { attachments = [] } = answer;
+    if (attachments.length === 0) return answer;
+    const { takeAttachments } = await import("./take-attachments.ts");
+    const { plugin, services } = this.#options;
+    return {
+      ...answer,
+      attachments: await takeAttachments(attachments, {
+        context,
+        tier: plugin.tier,
+        scratch: this.#scratch,
+        artifacts: services.artifacts,
+      }),
     };
   }
 

@@ -1,6 +1,7 @@
 import {
   CookieError,
   isCookieError,
+  type JsonObject,
   type PluginStatus,
   type ToolCallId,
   type ToolCallResult,
@@ -19,6 +20,7 @@ import type { PluginFacts } from "./plugin-facts.ts";
 import { PLUGIN_LIMITS, type PluginLimits } from "./plugin-limits.ts";
 import type { PluginProcess, PluginProcessOptions } from "./plugin-process.ts";
 import { openOwnProcess, type PluginRoute } from "./plugin-route.ts";
+import type { ServiceRequest } from "./service-request.ts";
 import { SharedHost } from "./shared-host.ts";
 import { StartLimiter } from "./start-limiter.ts";
 import { Supervisor } from "./supervisor.ts";
@@ -153,6 +155,20 @@ export class PluginHost {
       const next = await this.#connect(plugin, signal);
       return next.call(watched, signal);
     }
+  }
+
+  /**
+   * Forwards a request to the plugin that provides its service, started when it is not running (E-122). Rejects with
+   * the plugin's error, `plugin_unavailable` when nobody provides the service, `timeout` or `cancelled`.
+   */
+  async serve(request: ServiceRequest, signal: AbortSignal): Promise<JsonObject> {
+    const provider = [...this.#supervisors.values()].find(
+      ({ plugin }) => plugin.enabled && plugin.manifest?.provides?.includes(request.service),
+    );
+    if (provider === undefined) {
+      throw new CookieError("plugin_unavailable", `no plugin provides ${request.service}`);
+    }
+    return (await this.#connect(provider.plugin.name, signal)).serve(request, signal);
   }
 
   /** Feeds a running call that was started with `stdin: true`; false when it takes no input (any more) (E-106). */

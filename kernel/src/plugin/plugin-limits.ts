@@ -8,6 +8,7 @@ export interface PluginLimits {
   readonly queuedRequests: number;
   readonly prepareTimeoutMs: number;
   readonly pingTimeoutMs: number;
+  readonly serviceTimeoutMs: number;
   /** How long a cancelled request may still clean up and report progress (E-105). */
   readonly cancelCleanupMs: number;
   /** Silence after abandonment that makes a plugin suspect (E-062). */
@@ -40,6 +41,7 @@ export const PLUGIN_LIMITS: PluginLimits = {
   queuedRequests: 1024,
   prepareTimeoutMs: 5_000,
   pingTimeoutMs: 2_000,
+  serviceTimeoutMs: 30_000,
   cancelCleanupMs: 2_000,
   deafAfterMs: 10_000,
   abandonedRequests: 16,

@@ -12,6 +12,7 @@ import type { ContextGrants, ContextScope } from "./context-grants.ts";
 import { withDiscarded } from "./discarded.ts";
 import type { CallContext } from "./host-services.ts";
 import type { PluginLimits } from "./plugin-limits.ts";
+import { RequestClock } from "./request-clock.ts";
 import type { RequestSlots } from "./request-slots.ts";
 
 /** The longest delay a timer can have: an abandoned answer is waited for until the connection ends. */
@@ -73,14 +74,10 @@ export class RequestDesk {
   #dispatch<M extends Method>(method: M, options: AskOptions<M>): Promise<ResultOf<M>> {
     const { rpc, slots, grants, limits } = this.#options;
     const { signal, timeoutMs, context } = options;
-    const contextId =
-      context === undefined
-        ? undefined
-        : grants.grant(context.scope, context.facts, (timeoutMs ?? Infinity) + EMIT_GRACE_MS);
     const stop = new AbortController();
     const outcome = createDeferred<ResultOf<M>>();
     let interruption: CookieError | undefined;
-    let timer: NodeJS.Timeout | undefined;
+    let patience: NodeJS.Timeout | undefined;
     let forget: (() => void) | undefined;
 
     const revoke = () => {
@@ -89,9 +86,9 @@ export class RequestDesk {
     const interrupt = (error: CookieError) => {
       if (interruption !== undefined) return;
       interruption = error;
-      clearTimeout(timer);
+      clock?.stop();
       stop.abort();
-      timer = setTimeout(() => {
+      patience = setTimeout(() => {
         revoke();
         forget = this.#abandon();
         outcome.reject(error);
@@ -99,7 +96,8 @@ export class RequestDesk {
     };
     const onAbort = () => interrupt(interruptionOf(signal));
     const answered = () => {
-      clearTimeout(timer);
+      clock?.stop();
+      clearTimeout(patience);
       signal.removeEventListener("abort", onAbort);
       this.#open.delete(interrupt);
       forget?.();
@@ -108,19 +106,17 @@ export class RequestDesk {
       if (slots.idle) this.#options.onIdle();
     };
 
+    const clock =
+      timeoutMs === null ? null : new RequestClock(timeoutMs, () => interrupt(timedOut(timeoutMs)));
+    const contextId =
+      context === undefined
+        ? undefined
+        : grants.grant(context.scope, context.facts, {
+            clock,
+            emitMs: (timeoutMs ?? Infinity) + EMIT_GRACE_MS,
+          });
     this.#open.add(interrupt);
     signal.addEventListener("abort", onAbort, { once: true });
-    if (timeoutMs !== null) {
-      timer = setTimeout(
-        () =>
-          interrupt(
-            new CookieError("timeout", `the plugin did not answer within ${timeoutMs} ms`, {
-              data: { timeout_ms: timeoutMs },
-            }),
-          ),
-        timeoutMs,
-      );
-    }
     rpc
       .request(method, options.params(contextId ?? ("" as ContextId)), {
         signal: stop.signal,
@@ -151,6 +147,12 @@ export class RequestDesk {
       clearTimeout(timer);
     };
   }
+}
+
+function timedOut(timeoutMs: number): CookieError {
+  return new CookieError("timeout", `the plugin did not answer within ${timeoutMs} ms`, {
+    data: { timeout_ms: timeoutMs },
+  });
 }
 
 function interruptionOf(signal: AbortSignal): CookieError {

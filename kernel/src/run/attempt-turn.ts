@@ -123,7 +123,11 @@ async function streamTurn(
     context.log.appendStream(context.draft({ type, attempt_id: attemptId, text })),
   );
   try {
-    for await (const part of model.stream(buildRequest(context, model), signal)) {
+    const request = buildRequest(context, model);
+    const supplied = context.view.history.hasMedia
+      ? await withMedia(context, model, request)
+      : request;
+    for await (const part of model.stream(supplied, signal)) {
       switch (part.type) {
         case "text_delta":
         case "reasoning_delta":
@@ -156,6 +160,21 @@ function buildRequest(context: RunContext, model: BoundModel): ModelRequest {
     maxOutputTokens: outputCap(context, model),
     usedCallIds: view.history.usedCallIds,
   };
+}
+
+async function withMedia(
+  { stages, rootSessionId }: RunContext,
+  model: BoundModel,
+  request: ModelRequest,
+): Promise<ModelRequest> {
+  const [{ supplyMedia }, { loadMedia }] = await Promise.all([
+    import("./supply-media.ts"),
+    import("../artifact/load-media.ts"),
+  ]);
+  const media = await supplyMedia(request.history, model.media, (sha256, byteLength) =>
+    loadMedia(stages.artifacts, rootSessionId, sha256, byteLength),
+  );
+  return { ...request, media };
 }
 
 /** The smaller of agent and model cap; null leaves it to the model when the agent sets none (S 5.3). */

@@ -3,6 +3,7 @@ import type {
   JsonObject,
   StoredEvent,
   ToolCallOwner,
+  ToolResult,
 } from "@cookie-agent/sdk/protocol";
 import type { ContextDocument } from "../config/agents-md.ts";
 import type { HistoryMessage } from "../model/bound-model.ts";
@@ -26,6 +27,7 @@ export class History {
   readonly #messages: HistoryMessage[] = [];
   readonly #callIds = new Set<string>();
   #open: OpenTurn | null = null;
+  #hasMedia = false;
   contextDocuments: readonly ContextDocument[] = [];
 
   apply(event: StoredEvent): void {
@@ -52,6 +54,11 @@ export class History {
   /** The messages so far; every call in them has an answer, one that never ran a note saying so (B116). */
   get messages(): readonly HistoryMessage[] {
     return this.#messages;
+  }
+
+  /** Whether any result holds media, which then have to be supplied with each request. */
+  get hasMedia(): boolean {
+    return this.#hasMedia;
   }
 
   /** Model call ids already used, so that a repeated one can be told apart (B118). */
@@ -92,9 +99,17 @@ export class History {
       callId: before.callId,
       name: before.name,
       ...renderResult(payload),
+      ...this.#mediaOf(payload.result),
     };
     open.unanswered -= 1;
     if (open.unanswered === 0) this.#open = null;
+  }
+
+  #mediaOf(result: ToolResult | null): Pick<CallResult, "attachments" | "additional"> {
+    const { attachments = [], additional_messages: additional = [] } = result ?? {};
+    if (attachments.length === 0 && additional.length === 0) return {};
+    this.#hasMedia = true;
+    return { attachments, additional };
   }
 }
 

@@ -1,4 +1,4 @@
-import type { EventPayload, SessionId } from "@cookie-agent/sdk/protocol";
+import type { EventPayload, SessionId, SessionOrigin } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-draft.ts";
 import type { RunLog } from "../event/run-log.ts";
 import type { DispatchContext } from "../tool/call-context.ts";
@@ -6,6 +6,7 @@ import type { DispatchStages } from "../tool/dispatch-stages.ts";
 import { Speculation } from "../tool/speculation.ts";
 import type { AdmittedRun } from "./admit-run.ts";
 import type { History } from "./history.ts";
+import { createSessionRights } from "./session-rights.ts";
 
 /** What a run reads of its session's fold. */
 export interface RunView {
@@ -17,6 +18,8 @@ export interface RunView {
   readonly inputThroughSeq: number;
   readonly title: string | null;
   readonly titleBlocked: boolean;
+  readonly origin: SessionOrigin | null;
+  readonly handle: string | null;
 }
 
 /** Where the run stands in its chain of models. */
@@ -38,6 +41,7 @@ export class RunContext {
   /** Canonical; also the working directory of calls. */
   readonly workspaceRoot: string;
   readonly position: ChainPosition = { index: 0, retries: 0, attempts: 0 };
+  readonly #session = createSessionRights(this);
 
   constructor(parts: {
     sessionId: SessionId;
@@ -71,6 +75,7 @@ export class RunContext {
       runId: this.run.runId,
       cwd: this.workspaceRoot,
       workspaceRoot: this.workspaceRoot,
+      session: this.#session,
     };
   }
 

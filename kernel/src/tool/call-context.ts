@@ -1,4 +1,5 @@
 import type { RunId, SessionId } from "@cookie-agent/sdk/protocol";
+import type { SessionRights } from "../plugin/host-services.ts";
 import type { PluginHost } from "../plugin/plugin-host.ts";
 import type { ArgumentChecker } from "./check-arguments.ts";
 
@@ -17,6 +18,8 @@ export interface DispatchContext {
   readonly cwd: string;
   /** Canonical. */
   readonly workspaceRoot: string;
+  /** What plugins may learn of the session through host services; absent: nothing. */
+  readonly session?: SessionRights;
 }
 
 /** What a preparation needs. */

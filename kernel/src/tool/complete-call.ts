@@ -13,11 +13,14 @@ import type { CallOutput } from "./call-output.ts";
 import { type CallEnd, MAX_ERROR_BYTES } from "./dispatch-stages.ts";
 import type { PreparedCall } from "./prepare-call.ts";
 
+/** Where the media of a result goes, in its record. */
+export type PlacedMedia = Pick<ToolResult, "attachments" | "additional_messages">;
+
 const MAX_DISPLAY_BYTES = 64 * 1024;
 const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
 
 /**
- * Turns a plugin's checked answer into the call's end; rejects with what the capture reports. A plugin may answer
+ * Turns a plugin's checked answer into the call's end; rejects with what the capture or `attach` reports. A plugin may answer
  * properly after a cancel; the outcome is `cancelled` all the same (E-105).
  */
 export async function completeCall(
@@ -25,11 +28,12 @@ export async function completeCall(
   answer: ToolCallResult,
   output: CallOutput,
   cancelled: boolean,
+  attach: (attachments: NonNullable<ToolCallResult["attachments"]>) => Promise<PlacedMedia>,
 ): Promise<CallEnd> {
-  if ((answer.attachments ?? []).length > 0) {
-    throw new CookieError("media_model", `${call.bound.name}: attachments cannot be delivered`);
-  }
   await takeText(call, answer, output);
+  const { attachments = [] } = answer;
+  const media: PlacedMedia =
+    attachments.length === 0 || cancelled ? { attachments: [] } : await attach(attachments);
   const captured = await output.finish({ incomplete: cancelled });
   const result: ToolResult = {
     title: titleOf(call, answer),
@@ -37,7 +41,7 @@ export async function completeCall(
     display: answer.display === undefined ? null : shownLines(answer.display, MAX_DISPLAY_BYTES),
     metadata: metadataOf(answer),
     retained_output: captured?.retained ?? null,
-    attachments: [],
+    ...media,
   };
   if (cancelled) return { outcome: "cancelled", result, error: CANCELLED };
   if (answer.failed !== true) return { outcome: "completed", result, error: null };

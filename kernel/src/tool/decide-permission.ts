@@ -1,7 +1,12 @@
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import { labelCommand } from "../permission/command-labels.ts";
 import type { Policy } from "../permission/compile-rules.ts";
-import { evaluatePolicy, type JudgedResource, needsParts } from "../permission/evaluate-policy.ts";
+import {
+  evaluatePolicy,
+  type JudgedResource,
+  needsParts,
+  type PolicyVerdict,
+} from "../permission/evaluate-policy.ts";
 import type { GateOutcome } from "../permission/gate-outcome.ts";
 import { cutUtf8 } from "../support/safe-text.ts";
 import type { DispatchContext } from "./call-context.ts";
@@ -16,8 +21,6 @@ export async function decidePermission(
   stages: Pick<DispatchStages, "gate" | "policy" | "plugins" | "log">,
   signal: AbortSignal,
 ): Promise<GateOutcome> {
-  const policy = stages.policy();
-  const judged = await Promise.all(call.resources.map((resource) => readLabels(resource, policy)));
   const { bound, token } = call;
   const revalidate =
     bound.tool.revalidate && token
@@ -37,13 +40,22 @@ export async function decidePermission(
       detail: call.detail,
       fingerprint: call.fingerprint,
       operation: call.operation,
-      verdict: evaluatePolicy(policy, judged),
+      verdict: await judge(call.resources, stages.policy()),
       trigger: "permission_policy",
       ...(revalidate && { revalidate }),
     },
     signal,
     stages.log,
   );
+}
+
+/** What the policy says of all these resources together. */
+export async function judge(
+  resources: readonly CallResource[],
+  policy: Policy,
+): Promise<PolicyVerdict> {
+  const judged = await Promise.all(resources.map((resource) => readLabels(resource, policy)));
+  return evaluatePolicy(policy, judged);
 }
 
 /** The refusal as the model reads it (T-045); a change of what was prepared has codes of its own. */

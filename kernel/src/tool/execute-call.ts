@@ -48,7 +48,10 @@ async function runCall(
   const output = new CallOutput(prepared, turn, stages);
   try {
     const answer = await callPlugin({ prepared, call, turn, stages, output, signal });
-    return await completeCall(prepared, answer, output, signal.aborted);
+    return await completeCall(prepared, answer, output, signal.aborted, async (attachments) => {
+      const { attachMedia } = await import("./attach-media.ts");
+      return attachMedia(attachments, prepared.bound.name, turn, stages.artifacts);
+    });
   } catch (error) {
     return failCall(prepared, error, output, signal.aborted);
   }
@@ -125,6 +128,11 @@ function sendCall(attempt: Attempt): Promise<ToolCallResult> {
       generation: token?.generation ?? null,
       rootSessionId: turn.rootSessionId,
       approvedLabels: resources.flatMap(({ label }) => label ?? []),
+      ...(turn.session && { session: turn.session }),
+      ask: async (question, ended) => {
+        const { askPermission } = await import("./ask-permission.ts");
+        return askPermission(question, prepared, turn, stages, ended);
+      },
       onProgress: (delta) => output.accept(delta),
     },
     signal,

@@ -125,13 +125,14 @@ async function prepareDynamic(
   stages: PrepareStages,
   signal: AbortSignal,
 ): Promise<PreparedCall> {
-  const { sessionId, rootSessionId, runId, cwd, workspaceRoot } = call.context;
+  const { sessionId, rootSessionId, runId, cwd, workspaceRoot, session } = call.context;
   const answer = await stages.plugins.prepare(
     bound.plugin,
     {
       tool: bound.name,
       session_id: sessionId,
       rootSessionId,
+      ...(session && { session }),
       run_id: runId,
       invocation_id: call.toolCallId,
       arguments: args,

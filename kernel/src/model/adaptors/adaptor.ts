@@ -1,4 +1,5 @@
 import type { LanguageModelV3, SharedV3ProviderOptions } from "@ai-sdk/provider";
+import type { MediaKind, MediaPlacement } from "@cookie-agent/sdk/protocol";
 import type { ModelCapabilities } from "../../config/provider-config.ts";
 import type { ModelBehaviour } from "../model-behaviour.ts";
 
@@ -28,6 +29,12 @@ export interface AdaptorModule {
   readonly readWireCallIds?: (event: unknown) => string[];
 }
 
+export interface MediaDelivery {
+  readonly placement: MediaPlacement;
+  /** Raw bytes of one part. */
+  readonly maxBytes: number;
+}
+
 /** What is known of an adaptor before its provider package is loaded (C 5.6, 5.7). */
 export interface AdaptorFacts {
   readonly id: string;
@@ -43,6 +50,8 @@ export interface AdaptorFacts {
   readonly portableIds: boolean;
   /** The package maps each message of a prompt on its own, so what went out before need not be mapped again. */
   readonly mapsMessagesAlone: boolean;
+  /** How the wire carries media that tools return; a kind that is left out cannot be delivered (C 5.12). */
+  readonly media: Readonly<Partial<Record<MediaKind, MediaDelivery>>>;
   /** The wire takes tool schemas as strict unless told otherwise. */
   readonly strictByDefault: boolean;
   load(): Promise<AdaptorModule>;

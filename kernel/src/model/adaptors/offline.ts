@@ -5,6 +5,7 @@ import type {
   ToolCallPart,
   Usage,
 } from "@cookie-agent/sdk/protocol";
+import { textOnly } from "../../config/media-target.ts";
 import { sha256Hex } from "../../support/digest.ts";
 import { isJsonObject } from "../../support/json-object.ts";
 import { cutUtf8 } from "../../support/safe-text.ts";
@@ -51,6 +52,7 @@ export function bindOfflineModel(): BoundModel {
     contextTokens: null,
     outputTokens: null,
     toolCalling: true,
+    media: textOnly(OFFLINE_MODEL, "offline"),
     price: () => 0n,
     stream: playTurn,
   };

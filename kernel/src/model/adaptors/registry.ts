@@ -1,5 +1,11 @@
 import type { AdaptorFacts } from "./adaptor.ts";
 
+const MIB = 1024 * 1024;
+const IN_RESULT = { placement: "tool_result", maxBytes: 20 * MIB } as const;
+const IN_USER_TURN = { placement: "user_turn", maxBytes: 20 * MIB } as const;
+/** The chat wire has text alone in the results of tools. */
+const CHAT_MEDIA = { image: IN_USER_TURN, pdf: IN_USER_TURN };
+
 const OPENAI_FACTS = {
   metadataKey: "openai",
   replayKey: "openai",
@@ -20,6 +26,7 @@ const ANTHROPIC_FACTS = {
   plainReasoning: false,
   portableIds: true,
   mapsMessagesAlone: false,
+  media: { image: { placement: "tool_result", maxBytes: 7.5 * MIB }, pdf: IN_RESULT },
   strictByDefault: false,
   load: async () => (await import("./anthropic.ts")).anthropicMessages,
 } as const;
@@ -36,6 +43,7 @@ const ADAPTORS: readonly AdaptorFacts[] = [
     plainReasoning: true,
     portableIds: false,
     mapsMessagesAlone: true,
+    media: CHAT_MEDIA,
     strictByDefault: false,
     load: async () => (await import("./openai-compatible.ts")).openaiCompatibleChat,
   },
@@ -43,12 +51,14 @@ const ADAPTORS: readonly AdaptorFacts[] = [
     ...OPENAI_FACTS,
     id: "openai-chat",
     mapsMessagesAlone: true,
+    media: CHAT_MEDIA,
     efforts: ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
     load: async () => (await import("./openai.ts")).openaiChat,
   },
   {
     ...OPENAI_FACTS,
     id: "openai-responses",
+    media: { image: IN_RESULT, pdf: IN_RESULT },
     strictByDefault: true,
     efforts: null,
     load: async () => (await import("./openai.ts")).openaiResponses,

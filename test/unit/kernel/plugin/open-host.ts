@@ -11,6 +11,7 @@ import type {
   ToolCallId,
 } from "@cookie-agent/sdk/protocol";
 import { onTestFinished } from "vitest";
+import { createLocalArtifactStore } from "../../../../kernel/src/artifact/local-artifact-store.ts";
 import type { PluginEntry } from "../../../../kernel/src/config/plugin-entry.ts";
 import { PluginBus } from "../../../../kernel/src/event/plugin-bus.ts";
 import type { CallContext } from "../../../../kernel/src/plugin/host-services.ts";
@@ -56,6 +57,8 @@ export async function openHost(options: Partial<PluginHostOptions>): Promise<Ope
     logger: { log: (_level, message) => logged.push(message) },
     workspaceStillTrusted: () => Promise.resolve(true),
     services: {
+      artifacts: createLocalArtifactStore({ storeDir: await tempDirectory() }),
+      configSection: () => Promise.resolve(undefined),
       readArtifact: async (context) => {
         contexts.push(context);
         const page = { next_offset: null, next_byte: null, total_lines: 1, total_bytes: 4 };

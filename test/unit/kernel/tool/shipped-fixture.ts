@@ -63,6 +63,8 @@ export async function openShippedRoom(): Promise<ShippedRoom> {
     logger: { log: () => undefined },
     workspaceStillTrusted: () => Promise.resolve(true),
     services: {
+      artifacts,
+      configSection: () => Promise.resolve(undefined),
       readArtifact: (context, params) => readArtifactPage(artifacts, context.rootSessionId, params),
       writeArtifact: () => Promise.reject(new Error("no shipped plugin writes artifacts")),
       log: () => undefined,

@@ -1,0 +1,70 @@
+import {
+  type ContextId,
+  CookieError,
+  type HostGrant,
+  type Method,
+  type ParamsOf,
+  type ResultInput,
+} from "@cookie-agent/sdk/protocol";
+import type { Connection } from "@cookie-agent/sdk/rpc";
+import * as z from "zod";
+import type { ContextScope } from "./context-grants.ts";
+import type { HostRequestsOptions } from "./host-requests-options.ts";
+import type { CallContext } from "./host-services.ts";
+
+type Contextual = { readonly context_id: ContextId };
+
+/** Serves one method of scope `request` or `call`: initialized, granted, params, context, in this order (E-118). */
+export function serveMethod<M extends Method>(
+  rpc: Connection,
+  options: HostRequestsOptions,
+  method: M,
+  service: HostGrant,
+  scope: ContextScope,
+  act: (
+    context: CallContext,
+    params: ParamsOf<M> & Contextual,
+    signal: AbortSignal,
+  ) => Promise<ResultInput<M>>,
+): void {
+  // The connection would check the params first, and tell a plugin without the right about them.
+  const unchecked = { ...method, params: z.unknown() };
+  rpc.onRequest(unchecked, async (raw, signal) => {
+    requireInitialized(options, method);
+    if (!options.isGranted(service)) throw notGranted(method, service);
+    const params = parseParams(method, raw) as ParamsOf<M> & Contextual;
+    return act(options.grants.resolve(params.context_id, scope), params, signal);
+  });
+}
+
+export function requireInitialized(options: HostRequestsOptions, method: Method): void {
+  if (options.initialized()) return;
+  throw new CookieError("not_initialized", `answer plugin/initialize before ${method.name}`);
+}
+
+export function notGranted(method: Method, capability: string): CookieError {
+  return new CookieError("not_granted", `${method.name} needs the capability ${capability}`, {
+    data: { capability },
+  });
+}
+
+export function parseParams<M extends Method>(method: M, raw: unknown): ParamsOf<M> {
+  const parsed = method.params.safeParse(raw);
+  if (parsed.success) return parsed.data as ParamsOf<M>;
+  const issue = parsed.error.issues[0];
+  const field = issue?.path.join(".") || "params";
+  throw new CookieError(
+    "invalid_params",
+    `invalid params of ${method.name}: ${field}: ${issue?.message ?? "invalid"}`,
+    { data: { field } },
+  );
+}
+
+export function requireSession({ session }: CallContext) {
+  if (session === undefined) throw unknownSession();
+  return session;
+}
+
+export function unknownSession(): CookieError {
+  return new CookieError("context_invalid", "the context does not give access to a session");
+}

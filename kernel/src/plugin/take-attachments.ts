@@ -1,0 +1,34 @@
+import type { SessionId, ToolCallResult, TrustTier } from "@cookie-agent/sdk/protocol";
+import type { ArtifactStore } from "../artifact/artifact-store.ts";
+import { requireAttachable } from "./artifact-rights.ts";
+import type { CallContext } from "./host-services.ts";
+import { storeScratch } from "./store-scratch.ts";
+
+export type AnsweredAttachment = NonNullable<ToolCallResult["attachments"]>[number];
+
+/**
+ * The attachments of an answer, every one of them an artifact that the plugin may have (E-110). Rejects with what keeps
+ * the first one from it.
+ */
+export async function takeAttachments(
+  attachments: readonly AnsweredAttachment[],
+  plugin: {
+    readonly context: CallContext & { readonly rootSessionId: SessionId };
+    readonly tier: TrustTier;
+    readonly scratch: string;
+    readonly artifacts: ArtifactStore;
+  },
+): Promise<AnsweredAttachment[]> {
+  const { context, tier, scratch, artifacts } = plugin;
+  const taken: AnsweredAttachment[] = [];
+  for (const { artifact, scratch: name, ...facts } of attachments) {
+    if (artifact !== undefined) {
+      requireAttachable(context, artifact, tier);
+      taken.push({ ...facts, artifact });
+    } else if (name !== undefined) {
+      const { uri } = await storeScratch(artifacts, context.rootSessionId, scratch, name);
+      taken.push({ ...facts, artifact: uri });
+    }
+  }
+  return taken;
+}
