@@ -1,4 +1,7 @@
-import type { Capabilities } from "@cookie-agent/sdk/protocol";
+import { type Capabilities, EVENT_PAYLOADS } from "@cookie-agent/sdk/protocol";
+
+/** Never sent to plugins (E-140). */
+const UNSHOWN: ReadonlySet<string> = new Set(["text_delta", "reasoning_delta"]);
 
 /** What a plugin hears of sessions and may publish in them (E-033). */
 export interface EventClaims {
@@ -15,6 +18,22 @@ export const NO_EVENT_CLAIMS: EventClaims = {
   publishBus: false,
   publishSessionEvents: false,
 };
+
+export function hearsType({ events }: EventClaims, type: string): boolean {
+  return (events === true || (events !== false && events.has(type))) && !UNSHOWN.has(type);
+}
+
+/** What of a filter will never be heard, one sentence each. */
+export function filterProblems({ subscribe_events: events }: Capabilities = {}): string[] {
+  if (!Array.isArray(events)) return [];
+  return events
+    .filter((type) => UNSHOWN.has(type) || !Object.hasOwn(EVENT_PAYLOADS, type))
+    .map((type) =>
+      UNSHOWN.has(type)
+        ? `capabilities.subscribe_events: ${type} is never sent to plugins`
+        : `capabilities.subscribe_events: this kernel knows no event ${type}`,
+    );
+}
 
 /** A member that is absent is as in `otherwise`. */
 export function eventClaims(

@@ -14,11 +14,9 @@ import type { BusEvent, BusMember } from "../event/plugin-bus.ts";
 import { createDeferred, type Deferred } from "../support/deferred.ts";
 import { roughJsonSize } from "../support/json-size.ts";
 import type { EmitTokens } from "./emit-tokens.ts";
-import type { EventClaims } from "./event-claims.ts";
+import { type EventClaims, hearsType } from "./event-claims.ts";
 import { type FeedBounds, type FeedClass, type FeedItem, FeedQueue } from "./feed-queue.ts";
 
-/** Never sent to plugins (E-140). */
-const UNSHOWN: ReadonlySet<string> = new Set(["text_delta", "reasoning_delta"]);
 /** Notifications in a row after which others may write (E-145). */
 const TURN = 64;
 
@@ -56,7 +54,7 @@ export class EventFeed implements BusMember {
 
   onRecorded(event: StoredEvent): void {
     const { payload } = event;
-    if (!this.#wants(payload.type)) return;
+    if (!hearsType(this.#options.claims, payload.type)) return;
     if (payload.type === "plugin_event_added" && payload.plugin === this.#options.plugin) return;
     this.#accept({
       class: classOf(payload.type),
@@ -102,13 +100,6 @@ export class EventFeed implements BusMember {
   stop(): void {
     this.#stopped = true;
     this.#queue.clear();
-  }
-
-  #wants(type: string): boolean {
-    const { events } = this.#options.claims;
-    return typeof events === "boolean"
-      ? events && !UNSHOWN.has(type)
-      : events.has(type) && !UNSHOWN.has(type);
   }
 
   #accept(delivery: Delivery): void {

@@ -9,7 +9,7 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import { canonicalJson } from "../support/canonical-json.ts";
 import { sha256Hex } from "../support/digest.ts";
-import { eventClaims } from "./event-claims.ts";
+import { eventClaims, filterProblems } from "./event-claims.ts";
 import type { ResolvedTool } from "./plugin-facts.ts";
 import type { TierClaims } from "./tier-claims.ts";
 
@@ -48,6 +48,7 @@ export function applyTier(manifest: Manifest, subject: TierSubject): TierClaims 
   if (manifest.capabilities?.dynamic_tools === true && tier === "untrusted") {
     subject.diagnose("capabilities.dynamic_tools is not available to an untrusted plugin");
   }
+  for (const problem of filterProblems(manifest.capabilities)) subject.diagnose(problem);
   return {
     tools: resolveTools(manifest.tools ?? [], subject),
     instructions: clampInstructions(manifest, subject),

@@ -5,6 +5,7 @@ import type { JsonObject } from "../protocol/scalars.ts";
 import { PLUGIN_PROTOCOL_VERSION } from "../protocol/version.ts";
 import type { Plugin } from "./define-plugin.ts";
 import type { ToolDefinition, ToolParameters } from "./define-tool.ts";
+import { eventCapabilities } from "./event-handlers.ts";
 
 /**
  * The manifest of a plugin (E-030, E-031): the only source of its declarations, served and written alike (E-035, E-038).
@@ -44,6 +45,7 @@ export function createManifest(plugin: Plugin, runtime: PluginRuntime): Manifest
       capabilities: withoutUndefined({
         tools: tools.length > 0 ? true : undefined,
         ...definition.capabilities,
+        ...eventCapabilities(definition, definition.capabilities, refuse),
       }),
       tools,
       instructions: definition.instructions,

@@ -1,17 +1,18 @@
 import type { Capabilities, HostGrant, Manifest, TrustTier } from "../protocol/manifest.ts";
 import type { JsonObject } from "../protocol/scalars.ts";
 import type { ToolDefinition } from "./define-tool.ts";
+import type { EventDefinition } from "./event-handlers.ts";
 import type { LogLevel } from "./host-client.ts";
 import type { ServiceHandlers } from "./plugin-services.ts";
 
 /** A whole plugin: manifest facts and code in one place, so the two cannot drift (E-038). */
-export interface PluginDefinition {
+export interface PluginDefinition extends EventDefinition {
   /** Plugin id; equal to the configured name. */
   readonly name: string;
   /** Semantic version of the package. */
   readonly version: string;
   /** By tool name: 1 to 64 of `A-Z a-z 0-9 _ -`; each made with `defineTool`. */
-  readonly tools: Readonly<Record<string, ToolDefinition>>;
+  readonly tools?: Readonly<Record<string, ToolDefinition>>;
   /** Name of the host process it shares with other plugins; first-party plugins only. */
   readonly group?: string;
   /** Environment variables passed through from the kernel; tier-gated. */

@@ -14,6 +14,16 @@ export {
   type ToolDefinition,
   type ToolParameters,
 } from "./define-tool.ts";
+export type { Emit, EmitOutcome } from "./emit.ts";
+export type {
+  EventContext,
+  EventDefinition,
+  EventHandler,
+  EventHandlers,
+  HeardBusEvent,
+  HeardEvent,
+  HeardEventType,
+} from "./event-handlers.ts";
 export type { ArtifactPage, HostClient, LogLevel } from "./host-client.ts";
 export type { ServiceHandlers, ServiceInvocation } from "./plugin-services.ts";
 export type { PreparedCall, PrepareRequest } from "./prepared-call.ts";

@@ -20,11 +20,14 @@ import type { Transport } from "../rpc/transport.ts";
 import { createManifest } from "./create-manifest.ts";
 import type { Plugin, PluginContext, PluginDefinition } from "./define-plugin.ts";
 import type { ToolDefinition } from "./define-tool.ts";
+import { createEmit } from "./emit.ts";
+import type { EventIntake } from "./event-intake.ts";
 import { createHostClient, type HostClient, writeLog } from "./host-client.ts";
 import { parseArguments } from "./parse-arguments.ts";
 import { callService } from "./plugin-services.ts";
 import { PreparedStates, releaseState } from "./prepared-states.ts";
 import { RunningCall } from "./running-call.ts";
+import { serveEvents } from "./serve-events.ts";
 import { settledWithin } from "./settled-within.ts";
 import { toWireResult } from "./wire-result.ts";
 
@@ -42,6 +45,7 @@ export class PluginServer {
   readonly #connection: Connection;
   readonly #states = new PreparedStates();
   readonly #calls = new Map<string, RunningCall>();
+  #events: EventIntake | undefined;
   #phase: "new" | "initializing" | "ready" | "stopping" = "new";
   #windowBytes = 0;
   #takesRaw = false;
@@ -72,6 +76,7 @@ export class PluginServer {
     this.#onReady(ToolsCall, (params, signal) => this.#call(params, signal));
     this.#onReady(ToolsStdin, (params) => this.#feedStdin(params));
     this.#onReady(ServiceCall, (params, signal) => this.#serve(params, signal));
+    this.#events = serveEvents(connection, this.#definition);
     connection.onNotification(ToolsDiscard, ({ prepared }) => {
       for (const token of prepared) this.#states.discard(token);
     });
@@ -235,6 +240,10 @@ export class PluginServer {
         limits: { maxLines: params.limits.max_lines, maxBytes: params.limits.max_bytes },
         host: this.#hostClient(params.context_id, call.signal),
         progress: (delta) => call.progress.send(delta),
+        emit: createEmit(this.#connection, {
+          sessionId: params.session_id,
+          contextId: params.context_id,
+        }),
       });
       await call.progress.end();
       return toWireResult(answer, params.tool, call.progress.sentText);
@@ -275,7 +284,7 @@ export class PluginServer {
     const running = [...this.#calls.values()];
     for (const call of running) call.abort();
     await settledWithin(
-      running.map((call) => call.finished),
+      [...running.map((call) => call.finished), ...(this.#events?.open ?? [])],
       STOP_WAIT_MS,
     );
     this.#states.discardAll();
@@ -287,7 +296,7 @@ export class PluginServer {
   }
 
   #toolOf(name: string): ToolDefinition {
-    const { tools } = this.#definition;
+    const { tools = {} } = this.#definition;
     const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
     if (tool !== undefined) return tool;
     throw new CookieError("invalid_params", `plugin ${this.#definition.name} has no tool ${name}`, {

@@ -1,5 +1,6 @@
 import type { ToolCallResult } from "../protocol/plugin-methods.ts";
 import type { JsonObject } from "../protocol/scalars.ts";
+import type { Emit } from "./emit.ts";
 import type { HostClient } from "./host-client.ts";
 
 /** What one call is told, and what it may do while it runs. */
@@ -29,6 +30,8 @@ export interface ToolInvocation<Args = JsonObject, State = unknown> {
    * than 1 MiB is not yet captured by the kernel (E-103). Bytes must not change before it resolves.
    */
   progress(delta: ProgressDelta): Promise<void>;
+  /** Publishes an event of the plugin's own in this session, once per call; needs the plugin's `publish`. */
+  readonly emit: Emit;
 }
 
 /** One step of a running call; any of its members may be absent. */

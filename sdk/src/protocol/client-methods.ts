@@ -6,15 +6,7 @@ import {
   RuleSource,
   UserDecision,
 } from "./approval.ts";
-import {
-  EventEnvelope,
-  EventName,
-  EventValue,
-  Revisions,
-  RunSelection,
-  SessionOrigin,
-  SkippedEvent,
-} from "./event.ts";
+import { EventEnvelope, Revisions, RunSelection, SessionOrigin, SkippedEvent } from "./event.ts";
 import { TrustTier } from "./manifest.ts";
 import { ModelSelection } from "./message.ts";
 import { Empty, notification, request } from "./method.ts";
@@ -25,6 +17,8 @@ import {
   Count,
   controlFreeText,
   Digest,
+  EventName,
+  EventValue,
   PluginName,
   Revision,
   RunId,

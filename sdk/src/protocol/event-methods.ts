@@ -1,7 +1,15 @@
 import * as z from "zod";
-import { EventName, EventValue } from "./event.ts";
 import { fromPlugin, notification, request, toPlugin } from "./method.ts";
-import { boundedText, ContextId, PluginName, RunId, SessionId, Timestamp } from "./scalars.ts";
+import {
+  boundedText,
+  ContextId,
+  EventName,
+  EventValue,
+  PluginName,
+  RunId,
+  SessionId,
+  Timestamp,
+} from "./scalars.ts";
 
 /** Bounds of one publication (E-151); beyond them it is dropped or rejected, never a malformed frame. */
 export const EMIT_LIMITS = {

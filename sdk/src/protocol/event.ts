@@ -26,6 +26,8 @@ import {
   Count,
   controlFreeText,
   Digest,
+  EventName,
+  EventValue,
   Revision,
   RunId,
   SessionId,
@@ -51,17 +53,6 @@ export const SessionOrigin = z.discriminatedUnion("type", [
   }),
 ]);
 export type SessionOrigin = z.infer<typeof SessionOrigin>;
-
-/** Name of a plugin's own event: 1 to 128 control-free characters (E-151). */
-export const EventName = z
-  .string()
-  .refine((name) => name.length > 0 && [...name].length <= 128 && !/\p{Cc}/u.test(name), {
-    error: "expected 1 to 128 characters without controls",
-  });
-/** Payload of a plugin's own event: any JSON value, at most 256 KiB where it is published. */
-export const EventValue = z.unknown().refine((value) => value !== undefined, {
-  error: "must not be absent",
-});
 
 /** What a `plugin_diagnostic` can be about (E-152, S 2.3). */
 export const PluginDiagnosticKind = z.enum([

@@ -140,3 +140,14 @@ export type JsonObject = z.infer<typeof JsonObject>;
 
 /** A nonnegative integer that JSON carries exactly. */
 export const Count = z.int().min(0);
+
+/** Name of a plugin's own event: 1 to 128 control-free characters (E-151). */
+export const EventName = z
+  .string()
+  .refine((name) => name.length > 0 && [...name].length <= 128 && !CONTROL.test(name), {
+    error: "expected 1 to 128 characters without controls",
+  });
+/** Payload of a plugin's own event: any JSON value, at most 256 KiB where it is published. */
+export const EventValue = z.unknown().refine((value) => value !== undefined, {
+  error: "must not be absent",
+});

@@ -197,3 +197,23 @@ describe("refusing", () => {
     else expect(act).toThrow(expect.objectContaining({ code: "invalid_declaration" }));
   });
 });
+
+describe("events", () => {
+  test("[E-140] a filter that names what is never heard says so and filters on", () => {
+    const events = ["run_started", "text_delta", "run_ended"];
+    const { events: claims, diagnostics } = judge(
+      { capabilities: { subscribe_events: events, publish_bus: true } },
+      "untrusted",
+    );
+    expect(claims).toEqual({
+      events: new Set(events),
+      bus: false,
+      publishBus: true,
+      publishSessionEvents: false,
+    });
+    expect(diagnostics).toEqual([
+      "capabilities.subscribe_events: text_delta is never sent to plugins",
+      "capabilities.subscribe_events: this kernel knows no event run_ended",
+    ]);
+  });
+});

@@ -14,7 +14,11 @@ export type Progress = ParamsOf<typeof ToolsProgress> & { readonly raw?: Buffer 
 /** A plugin served over the memory pair, and the kernel's end of it. */
 export async function serveInMemory(
   plugin: Plugin,
-  options: { initialize?: Parameters<typeof initializeParams>[0] | false } = {},
+  options: {
+    initialize?: Parameters<typeof initializeParams>[0] | false;
+    /** Registers what else the kernel's end serves. */
+    prepare?(kernel: Connection): void;
+  } = {},
 ) {
   const [left, right] = createMemoryPair();
   const kernel = new Connection({ transport: left, side: "kernel" });
@@ -22,6 +26,7 @@ export async function serveInMemory(
   kernel.onNotification(ToolsProgress, (delta, raw) => {
     progress.push(raw === undefined ? delta : { ...delta, raw: Buffer.concat(raw) });
   });
+  options.prepare?.(kernel);
   kernel.listen();
   const served = servePlugin(plugin, right);
   if (options.initialize !== false) {
