@@ -18,6 +18,8 @@ import {
 class Bench {
   readonly sessionId = createId<SessionId>();
   readonly applied: StoredEvent[] = [];
+  /** What plugins are told: each event, whether it was durable then, and what had been folded. */
+  readonly recorded: { seq: number; durable: boolean; folded: number }[] = [];
   readonly store: MemoryStore;
   readonly log: EventLog;
   nowMs = Date.parse("2026-01-01T00:00:00.000Z");
@@ -35,6 +37,12 @@ class Bench {
       sync: new GroupCommit(),
       observer: { apply: (event: StoredEvent) => void this.applied.push(event) },
       metadata: () => metadataOf(this.sessionId),
+      onRecorded: ({ seq }: StoredEvent) =>
+        void this.recorded.push({
+          seq,
+          durable: this.store.log.durable.includes(`"seq":${seq},`),
+          folded: this.applied.at(-1)?.seq ?? 0,
+        }),
       now: () => new Date(this.nowMs),
     };
   }
@@ -104,6 +112,34 @@ describe("publication", () => {
     bench.store.failPublication = false;
     await bench.log.append([run.started(), run.input()]);
     expect(bench.seqs).toEqual([1, 2, 3]);
+  });
+
+  test("[E-140] whoever hears what is recorded is told of nothing before it is on disk, then of all in order", async () => {
+    const bench = new Bench();
+    const run = new RunScript();
+    await bench.log.append([sessionCreated()]);
+    await bench.log.append([overlaySet()]);
+    expect(bench.recorded).toEqual([]);
+    bench.store.failPublication = true;
+    await bench.log.append([run.started(), run.input()]).catch(() => undefined);
+    expect(bench.recorded).toEqual([]);
+    bench.store.failPublication = false;
+    await bench.log.append([run.started(), run.input()]);
+    bench.store.log.failSync = true;
+    await bench.log.append([run.attempt()]).catch(() => undefined);
+    bench.store.log.failSync = false;
+    await bench.log.append([run.attempt()]);
+    expect(bench.recorded).toEqual([
+      { seq: 1, durable: true, folded: 2 },
+      { seq: 2, durable: true, folded: 2 },
+      { seq: 3, durable: true, folded: 3 },
+      { seq: 4, durable: true, folded: 4 },
+      { seq: 5, durable: true, folded: 5 },
+    ]);
+    bench.recorded.length = 0;
+    await bench.log.close();
+    await bench.reopen();
+    expect(bench.recorded).toEqual([]);
   });
 
   test("[S-027] closing an unpublished session leaves nothing", async () => {
