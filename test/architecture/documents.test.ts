@@ -11,6 +11,7 @@ const DOCUMENTS = [
   "AGENTS.md",
   "SECURITY.md",
   "docs/architecture/tool-call.md",
+  "docs/examples/observer/README.md",
   "docs/guides/your-first-plugin.md",
   "docs/reference/platforms.md",
 ];
