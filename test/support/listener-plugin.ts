@@ -34,6 +34,8 @@ export interface EmitAction {
   readonly payload?: unknown;
   /** Of a text that is the payload. */
   readonly characters?: number;
+  /** Of arrays in each other that are the payload. */
+  readonly levels?: number;
   readonly form?: "request" | "notification";
   /** `own`, `first` for that of the first event, `answered` for that of the call before, `unknown`, or an id. */
   readonly context?: string;

@@ -139,8 +139,9 @@ export class EventFeed implements BusMember {
       tokens.spend(contextId);
       if (this.#stopped) return;
       onDropped();
-      const problem = isCookieError(error) ? error.message : "the event cannot be encoded";
-      note(sessionId, "oversized_event", problem);
+      const isTooLarge = isCookieError(error, "resource_limit");
+      const problem = isTooLarge ? "is larger than a frame may be" : "cannot be encoded";
+      note(sessionId, "oversized_event", `an event for the plugin ${problem}`);
     }
   }
 }

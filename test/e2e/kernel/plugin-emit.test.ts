@@ -44,7 +44,7 @@ const REJECTED = { bus: "rejected", durable: "rejected" };
 const TOO_MUCH = { bus: "dropped", durable: "rejected" };
 
 describe("a publication", () => {
-  test("[E-141] [E-142] [E-147] it reaches others and clients, both ways, and not its author", async () => {
+  test("[E-141] [E-142] [E-147] [S-240] it reaches others and clients, both ways, and not its author", async () => {
     const author = await createListener("author", {
       on: { run_started: [{ name: "news.first", payload: { n: 1 } }] },
     });
@@ -208,6 +208,34 @@ describe("a context", () => {
   });
 });
 
+test("[E-006] an emission with an unknown member, or without a payload, is no emission", async () => {
+  const emit = (params: Record<string, unknown>) => ({ method: "plugin/emit", params });
+  const author = await createListener("listener");
+  const kernel = await openTestKernel({ config: author.toml });
+  const session = await kernel.createSession();
+  kernel.server.enqueue(
+    {
+      calls: [
+        publish([
+          emit({ session_id: session, name: "n", payload: 1, urgent: true }),
+          emit({ session_id: session, name: "n" }),
+          emit({ session_id: session, name: 7, payload: 1 }),
+          { name: "proper" },
+        ]),
+      ],
+    },
+    { text: "ok" },
+  );
+  const { watch } = await kernel.run("Hi", { session });
+  expect(answers(watch)).toMatchObject([
+    { error: "invalid_params" },
+    { error: "invalid_params" },
+    { error: "invalid_params" },
+    PUBLISHED,
+  ]);
+  expect(watch.payloads("plugin_event_added").map(({ name }) => name)).toEqual(["proper"]);
+});
+
 describe("a size", () => {
   test.for<[string, EmitAction, object]>([
     ["a payload of 256 KiB", { characters: 256 * KIB - 2 }, PUBLISHED],
@@ -217,6 +245,9 @@ describe("a size", () => {
     ["a name with a control", { name: "a\u0007b" }, TOO_MUCH],
     ["an empty name", { name: "" }, TOO_MUCH],
     ["a whole event of over 272 KiB", { characters: 250 * KIB, meta: 23 * KIB }, TOO_MUCH],
+    ["a payload nested 128 times, itself in the event", { levels: 127 }, PUBLISHED],
+    ["one level more", { levels: 128 }, TOO_MUCH],
+    ["a payload that is nested very deeply", { levels: 3_000 }, TOO_MUCH],
     ["a payload that is a number", { payload: 0 }, PUBLISHED],
   ])("[E-151] [S-242] %s", async ([, action, routes]) => {
     const author = await createListener("listener", { on: { run_started: [action] } });

@@ -1,7 +1,9 @@
+import { PluginsStatus, SessionPermissionSet } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { fixturePlugin } from "../../support/fixture-plugin.ts";
 import { createListener, type Heard } from "../../support/listener-plugin.ts";
 import { openTestKernel } from "../../support/open-test-kernel.ts";
+import { findLogs, payloadsOf, readLog } from "../../support/session-log.ts";
 
 const bash = (command: string) => ({ name: "bash", arguments: { command } });
 const ended = (entry: { heard?: Heard }) => entry.heard?.event.type === "run_completed";
@@ -122,7 +124,7 @@ describe("a subscriber", () => {
     expect(ofSecond[0]?.event.type).toBe("run_started");
   });
 
-  test("[E-143] [S-244] one that does not read keeps no run from going on, and no kernel from closing", async () => {
+  test("[E-143] one that does not read keeps no run from going on, and no kernel from closing", async () => {
     const listener = await createListener("listener", {
       gated: true,
       entry: "shutdown_grace_ms = 100",
@@ -138,7 +140,46 @@ describe("a subscriber", () => {
     expect((await listener.heard()).map(({ seq }) => seq)).toEqual([1]);
   });
 
-  test("[E-065] what a session recorded last is heard, although the kernel closes at once", async () => {
+  test("[E-144] [E-152] [S-239] [S-243] what it lost stands in its session, counted exactly", async () => {
+    const listener = await createListener("listener", { gated: true });
+    const kernel = await openTestKernel({ config: listener.toml, answers: [{ text: "ok" }] });
+    const { sessionId } = await kernel.run("Hi");
+    await listener.until(({ blocked }) => blocked === true);
+    // More than its queue and the pipe before it can hold.
+    for (let i = 0; i < 1_800; i += 1) {
+      await kernel.client.request(SessionPermissionSet, {
+        session_id: sessionId,
+        action: "bash",
+        resource: "make",
+        effect: i % 2 === 0 ? "allow" : "deny",
+      });
+    }
+    const { plugins } = await kernel.client.request(PluginsStatus, {});
+    const lost = plugins.find(({ plugin }) => plugin === "listener")?.dropped_events ?? 0;
+    expect(lost).toBeGreaterThan(300);
+    const sets = (await kernel.client.readEvents(sessionId)).filter(
+      ({ payload }) => payload.type === "session_permission_overlay_set",
+    );
+    expect(sets).toHaveLength(1_800);
+    const last = sets.at(-1)?.seq;
+    await listener.open();
+    await listener.until(({ heard }) => heard?.seq === last);
+    await kernel.close();
+    const [log = ""] = await findLogs(kernel.project);
+    const events = (await readLog(log)).filter(({ payload }) => !UNSHOWN.includes(payload.type));
+    const isNews = ({ type }: { type: string }) => type === "plugin_diagnostic";
+    const recorded = events.filter(({ payload }) => !isNews(payload));
+    const heard = (await listener.heard()).filter(({ event }) => !isNews(event));
+    const counts = payloadsOf(events, "plugin_diagnostic");
+    expect(new Set(counts.map(({ kind, plugin }) => `${kind} ${plugin}`))).toEqual(
+      new Set(["event_drop listener"]),
+    );
+    const noted = counts.reduce((sum, { count }) => sum + count, 0);
+    expect(heard.length + noted).toBe(recorded.length);
+    expect(counts.length).toBeLessThan(noted / 2);
+  });
+
+  test("[E-140] what a session recorded last is heard, although the kernel closes at once", async () => {
     const listener = await createListener();
     const kernel = await openTestKernel({
       config: listener.toml,

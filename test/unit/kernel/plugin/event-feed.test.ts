@@ -1,9 +1,12 @@
-import type {
-  EventPayload,
-  PluginStatus,
-  SessionId,
-  StoredEvent,
-  ToolCallId,
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type EventPayload,
+  Manifest,
+  type PluginStatus,
+  type SessionId,
+  type StoredEvent,
+  type ToolCallId,
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
@@ -22,6 +25,7 @@ import {
   openHost,
   SESSION,
 } from "./open-host.ts";
+import { shipped } from "./shipped-fixtures.ts";
 
 /** More than the pipe to a process that does not read can hold of events of this size. */
 const LARGE = "x".repeat(32 * 1024);
@@ -242,6 +246,37 @@ describe("sessions side by side", () => {
         Array.from({ length: 300 }, (_, index) => index + 1),
       );
     }
+  });
+});
+
+describe("a process that plugins share", () => {
+  test("[E-014] [E-140] events come on the channel of the one that subscribed, between the calls of the other", async () => {
+    const listener = await createListener("listener", {
+      manifest: { runtime: { kind: "node", entry: "main.mjs", group: "core" } },
+    });
+    const { directory, config } = listener;
+    const manifest = Manifest.parse(
+      JSON.parse(await readFile(join(directory, "cookie-plugin.json"), "utf8")),
+    );
+    const { host, bus } = await openHost({
+      firstParty: [
+        ...(await shipped(["echo"])),
+        { id: "listener", manifest, directory, required: false },
+      ],
+      entries: [entryFor("listener", { launch: { kind: "builtin" }, config: { ...config } })],
+    });
+    await host.activateSession();
+    for (let seq = 1; seq <= 100; seq += 1) {
+      bus.recorded(eventOf(seq, ordinary()));
+      const answer = await host.call("echo", callOf("echo", { text: String(seq) }), never());
+      expect(answer).toEqual({ content: String(seq) });
+    }
+    await listener.until(({ heard }) => heard?.seq === 100);
+    expect(seqsOf(await listener.heard())).toEqual(
+      Array.from({ length: 100 }, (_, index) => index + 1),
+    );
+    const [echo, hearing] = host.status();
+    expect(echo?.pid).toBe(hearing?.pid);
   });
 });
 
