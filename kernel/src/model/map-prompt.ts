@@ -3,13 +3,7 @@ import type {
   LanguageModelV3Prompt,
   SharedV3ProviderOptions,
 } from "@ai-sdk/provider";
-import type {
-  AdditionalMessage,
-  AssistantPart,
-  JsonObject,
-  ToolAttachment,
-  ToolCallPart,
-} from "@cookie-agent/sdk/protocol";
+import type { AssistantPart, JsonObject, ToolCallPart } from "@cookie-agent/sdk/protocol";
 import { isJsonObject } from "../support/json-object.ts";
 import type {
   HistoryMessage,
@@ -18,14 +12,21 @@ import type {
   ToolResultMessage,
 } from "./bound-model.ts";
 import { portableCallId, portableToolName } from "./call-ids.ts";
+import {
+  hasMedia,
+  type MediaMessage,
+  mediaPartsOf,
+  NOT_SUPPLIED,
+  placeMedia,
+  type ToolResultPart,
+  type UserMessage,
+  withMedia,
+} from "./place-media.ts";
 
 type AssistantMessage = Extract<LanguageModelV3Message, { role: "assistant" }>;
 type AssistantContent = AssistantMessage["content"][number];
 type SystemMessage = Extract<LanguageModelV3Message, { role: "system" }>;
-type UserMessage = Extract<LanguageModelV3Message, { role: "user" }>;
 type ToolMessage = Extract<LanguageModelV3Message, { role: "tool" }>;
-type ToolResultPart = Extract<ToolMessage["content"][number], { type: "tool-result" }>;
-type MediaPart = Extract<SuppliedPart, { kind: "media" }>;
 
 export interface PromptMapperOptions {
   /** Whose history is replayed with its native parts. */
@@ -48,17 +49,23 @@ interface MappedMessage {
   readonly after?: readonly UserMessage[];
 }
 
+interface MappedMedia {
+  /** What was supplied for the parts of the message, in their order. */
+  readonly supplied: readonly SuppliedPart[];
+  readonly mapped: MappedMessage;
+}
+
 const NONE: ReadonlySet<string> = new Set();
 const NO_MEDIA: SuppliedMedia = new Map();
-const NOT_SUPPLIED: SuppliedPart = { kind: "note", text: "[attachment left out]" };
 
 /**
- * Our history as a provider prompt; each message is mapped once, and is the same object ever after. Those with media are
- * mapped for every request anew.
+ * Our history as a provider prompt; each message is mapped once, and is the same object ever after. One with media is
+ * mapped anew when other media are supplied for it.
  */
 export class PromptMapper {
   readonly #options: PromptMapperOptions;
   readonly #mapped = new WeakMap<HistoryMessage, MappedMessage>();
+  readonly #mappedMedia = new WeakMap<HistoryMessage, MappedMedia>();
   #system: SystemMessage = { role: "system", content: "" };
 
   constructor(options: PromptMapperOptions) {
@@ -87,8 +94,7 @@ export class PromptMapper {
   }
 
   #mapOnce(message: HistoryMessage, media: SuppliedMedia): MappedMessage {
-    // Which media go along depends on all of the request, and encoded ones are too large to be kept.
-    if (hasMedia(message)) return this.#mapMedia(message.results, media);
+    if (hasMedia(message)) return this.#mapMediaOnce(message, media);
     const known = this.#mapped.get(message);
     if (known !== undefined) return known;
     const mapped = this.#mapMessage(message);
@@ -96,35 +102,26 @@ export class PromptMapper {
     return mapped;
   }
 
-  /** Media stand in the result where the wire has room for them there, else in one user message per result (T-159). */
+  /** Which media go along depends on all of the request. */
+  #mapMediaOnce(message: MediaMessage, media: SuppliedMedia): MappedMessage {
+    const supplied = mediaPartsOf(message).map((part) => media.get(part) ?? NOT_SUPPLIED);
+    const known = this.#mappedMedia.get(message);
+    if (known?.supplied.every((part, index) => part === supplied[index])) return known.mapped;
+    const mapped = this.#mapMedia(message.results, media);
+    this.#mappedMedia.set(message, { supplied, mapped });
+    return mapped;
+  }
+
   #mapMedia(results: readonly ToolResultMessage[], media: SuppliedMedia): MappedMessage {
     const after: UserMessage[] = [];
     const content = results.map((result) => {
-      const { attachments = [], additional = [] } = result;
-      const parts = attachments.map((file) => ({ file, part: media.get(file) ?? NOT_SUPPLIED }));
-      const notes = parts.flatMap(({ part }) => (part.kind === "note" ? [part.text] : []));
-      const inside = parts.flatMap(({ file, part }) =>
-        part.kind === "media" && part.placement === "tool_result" ? [toResultPart(file, part)] : [],
-      );
-      const outside = parts.flatMap(({ file, part }) =>
-        part.kind === "media" && part.placement === "user_turn" ? [toFilePart(file, part)] : [],
-      );
-      if (outside.length > 0) {
-        const text = `Attached to the result of ${result.name}:`;
-        after.push({ role: "user", content: [{ type: "text", text }, ...outside] });
-      }
-      after.push(...additional.map((message) => toUserMessage(message, media)));
-      const mapped = this.#mapResult({ ...result, output: [result.output, ...notes].join("\n") });
-      if (inside.length === 0) return mapped;
-      const text = { type: "text" as const, text: textOf(mapped) };
-      return { ...mapped, output: { type: "content" as const, value: [text, ...inside] } };
+      const placed = placeMedia(result, media);
+      after.push(...placed.after);
+      const output = [result.output, ...placed.notes].join("\n");
+      return withMedia(this.#mapResult({ ...result, output }), placed.inside);
     });
-    return {
-      message: { role: "tool", content },
-      calls: [],
-      answered: new Set(results.map(({ callId }) => callId)),
-      after,
-    };
+    const answered = new Set(results.map(({ callId }) => callId));
+    return { message: { role: "tool", content }, calls: [], answered, after };
   }
 
   #mapMessage(message: HistoryMessage): MappedMessage {
@@ -223,37 +220,4 @@ export class PromptMapper {
   #wireId(id: string): string {
     return this.#options.portableIds ? portableCallId(id) : id;
   }
-}
-
-function hasMedia(message: HistoryMessage): message is Extract<HistoryMessage, { role: "tool" }> {
-  return (
-    message.role === "tool" &&
-    message.results.some(({ attachments, additional }) => (attachments ?? additional) !== undefined)
-  );
-}
-
-function textOf({ output }: ToolResultPart): string {
-  return output.type === "text" || output.type === "error-text" ? output.value : "";
-}
-
-function toResultPart({ mime_type: mediaType, filename }: ToolAttachment, { data }: MediaPart) {
-  if (mediaType.startsWith("image/")) return { type: "image-data" as const, data, mediaType };
-  return { type: "file-data" as const, data, mediaType, ...(filename !== null && { filename }) };
-}
-
-function toFilePart({ mime_type: mediaType, filename }: ToolAttachment, { data }: MediaPart) {
-  return { type: "file" as const, data, mediaType, ...(filename !== null && { filename }) };
-}
-
-/** Some wires know system messages at the beginning only. */
-function toUserMessage({ role, content }: AdditionalMessage, media: SuppliedMedia): UserMessage {
-  const parts = content.map((part) => {
-    if (part.type === "text") return { type: "text" as const, text: part.text };
-    const supplied = media.get(part) ?? NOT_SUPPLIED;
-    return supplied.kind === "media"
-      ? toFilePart(part, supplied)
-      : { type: "text" as const, text: supplied.text };
-  });
-  const mark = { type: "text" as const, text: "[from the system]" };
-  return { role: "user", content: role === "system" ? [mark, ...parts] : parts };
 }

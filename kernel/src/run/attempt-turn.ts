@@ -16,6 +16,7 @@ import { withContextDocuments } from "./compose-prompt.ts";
 import { DeltaGatherer } from "./delta-gatherer.ts";
 import { classifyFailure, mayRetry, retryDelayMs } from "./retry-policy.ts";
 import type { RunContext } from "./run-context.ts";
+import type { LoadMedia } from "./supply-media.ts";
 
 /** More calls than this make a turn an invalid response of the provider (T-018). */
 const MAX_CALLS_PER_TURN = 64;
@@ -163,7 +164,7 @@ function buildRequest(context: RunContext, model: BoundModel): ModelRequest {
 }
 
 async function withMedia(
-  { stages, rootSessionId }: RunContext,
+  context: RunContext,
   model: BoundModel,
   request: ModelRequest,
 ): Promise<ModelRequest> {
@@ -171,10 +172,11 @@ async function withMedia(
     import("./supply-media.ts"),
     import("../artifact/load-media.ts"),
   ]);
-  const media = await supplyMedia(request.history, model.media, (sha256, byteLength) =>
-    loadMedia(stages.artifacts, rootSessionId, sha256, byteLength),
-  );
-  return { ...request, media };
+  const { stages, rootSessionId } = context;
+  const load: LoadMedia = (sha256, byteLength) =>
+    loadMedia(stages.artifacts, rootSessionId, sha256, byteLength);
+  context.media = await supplyMedia(request.history, model.media, load, context.media);
+  return { ...request, media: context.media };
 }
 
 /** The smaller of agent and model cap; null leaves it to the model when the agent sets none (S 5.3). */

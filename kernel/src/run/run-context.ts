@@ -1,6 +1,7 @@
 import type { EventPayload, SessionId, SessionOrigin } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-draft.ts";
 import type { RunLog } from "../event/run-log.ts";
+import type { SuppliedMedia } from "../model/bound-model.ts";
 import type { DispatchContext } from "../tool/call-context.ts";
 import type { DispatchStages } from "../tool/dispatch-stages.ts";
 import { Speculation } from "../tool/speculation.ts";
@@ -31,6 +32,8 @@ export interface ChainPosition {
   attempts: number;
 }
 
+const NO_MEDIA: SuppliedMedia = new Map();
+
 /** One run on its way from input to rest: what was frozen, where it writes, how far it has come. */
 export class RunContext {
   readonly sessionId: SessionId;
@@ -41,6 +44,8 @@ export class RunContext {
   /** Canonical; also the working directory of calls. */
   readonly workspaceRoot: string;
   readonly position: ChainPosition = { index: 0, retries: 0, attempts: 0 };
+  /** Of the last request. */
+  media: SuppliedMedia = NO_MEDIA;
   readonly #session = createSessionRights(this);
 
   constructor(parts: {
