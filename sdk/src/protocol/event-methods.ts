@@ -69,4 +69,5 @@ export type EmitResult = z.infer<typeof EmitResult>;
 export const PluginEmit = request("plugin/emit", emission, EmitResult);
 /** The same without an id; answered by `plugin/emit_result`. */
 export const PluginEmitNotice = notification("plugin/emit", emission);
+/** What became of a publication that was sent as a notification. */
 export const PluginEmitResult = notification("plugin/emit_result", EmitResult);

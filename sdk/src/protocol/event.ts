@@ -149,6 +149,7 @@ function payload<T extends string, S extends z.ZodRawShape>(type: T, shape: S) {
  * way this list changes (S-060).
  */
 export const EVENT_PAYLOADS = {
+  /** A session began; the first event of every log. */
   session_created: payload("session_created", {
     origin: SessionOrigin,
     cwd_identity: boundedText(1, 4096),
@@ -158,13 +159,16 @@ export const EVENT_PAYLOADS = {
     short_id: boundedText(1, 64).optional(),
     engine_version: boundedText(1, 64).optional(),
   }),
+  /** The session's own rules changed; carries all of them. */
   session_permission_overlay_set: payload("session_permission_overlay_set", {
     overlay: z.object({ rules: z.array(OverlayRule).max(256) }),
   }),
+  /** The title changed. */
   session_title_committed: payload("session_title_committed", {
     change: TitleChange,
     input_through_seq: Count,
   }),
+  /** Texts from AGENTS.md that the models of this session get to read. */
   agent_md_loaded: payload("agent_md_loaded", {
     entries: z
       .array(
@@ -178,10 +182,15 @@ export const EVENT_PAYLOADS = {
       .min(1)
       .max(2),
   }),
+  /** Input came during a run and waits to be taken up. */
   user_input_admitted: payload("user_input_admitted", { input: nonblank }),
+  /** Input that the next request to the model contains. */
   user_input_submitted: payload("user_input_submitted", { input: nonblank }),
+  /** A request first contains that input. */
   user_input_applied: payload("user_input_applied", { user_input_seq: Seq }),
+  /** Waiting input was taken back. */
   user_input_recalled: payload("user_input_recalled", { user_input_seq: Seq, input: z.string() }),
+  /** A run was admitted, with everything it was bound to. */
   run_started: payload("run_started", {
     client_run_id: ClientKey,
     selection: RunSelection,
@@ -192,10 +201,15 @@ export const EVENT_PAYLOADS = {
     /** Digest of input and selection, for idempotency after a restart (S-122). */
     request_digest: Digest,
   }),
+  /** The run came to rest: the model asked for nothing more. */
   run_completed: payload("run_completed", { final_text: z.string().nullable() }),
+  /** The run ended with an error. */
   run_failed: payload("run_failed", { error: RunError }),
+  /** The run was stopped by somebody, by a limit or by a permission. */
   run_cancelled: payload("run_cancelled", { reason: boundedText(1, 256).nullable() }),
+  /** The kernel ended during the run; written when the session is next opened. */
   run_interrupted: payload("run_interrupted", { reason: boundedText(1, 256).nullable() }),
+  /** A model is about to be asked. */
   model_attempt_started: payload("model_attempt_started", {
     attempt_id: AttemptId,
     attempt_ordinal: z.int().min(1),
@@ -204,22 +218,28 @@ export const EVENT_PAYLOADS = {
     resolved_model: ModelSelection,
     prompt_fingerprint: Digest,
   }),
+  /** The request is complete and goes out. */
   model_request_prepared: payload("model_request_prepared", {
     attempt_id: AttemptId,
     prompt_fingerprint: Digest,
   }),
+  /** What of earlier models' own data went into the request. */
   model_replay_evaluated: payload("model_replay_evaluated", {
     attempt_id: AttemptId,
     ordered_decisions: z
       .array(z.object({ history_index: Count, disposition: ReplayDisposition }))
       .max(4096),
   }),
+  /** A piece of the answer as it streams. */
   text_delta: payload("text_delta", { attempt_id: AttemptId, text: z.string() }),
+  /** A piece of the reasoning as it streams. */
   reasoning_delta: payload("reasoning_delta", { attempt_id: AttemptId, text: z.string() }),
+  /** The attempt failed or was cancelled; what it streamed does not count. */
   attempt_abandoned: payload("attempt_abandoned", {
     attempt_id: AttemptId,
     error: ModelErrorSummary.nullable(),
   }),
+  /** The model's complete answer, with the calls it asks for. */
   model_turn_committed: payload("model_turn_committed", {
     attempt_id: AttemptId,
     model_turn_seq: Seq,
@@ -228,6 +248,7 @@ export const EVENT_PAYLOADS = {
     turn: ModelTurn,
     warnings: z.array(boundedText(1, 1024)).max(256),
   }),
+  /** What the turn used and is estimated to cost. */
   model_usage_recorded: payload("model_usage_recorded", {
     model_turn_seq: Seq,
     agent_id: AgentId,
@@ -236,6 +257,7 @@ export const EVENT_PAYLOADS = {
     /** Integer pico-dollars as a decimal string would lose no digit; null = unpriced. */
     estimated_cost_pico_usd: Count.nullable().default(null),
   }),
+  /** The next model of the agent's list takes over. */
   model_fallback: payload("model_fallback", {
     from: ModelSelection,
     to: ModelSelection,
@@ -244,6 +266,7 @@ export const EVENT_PAYLOADS = {
     attempts_on_from: z.int().min(1),
     error: ModelErrorSummary,
   }),
+  /** A call the model asked for, before any decision about it. */
   tool_call_started: payload("tool_call_started", {
     tool_call_id: ToolCallId,
     owner: ToolCallOwner,
@@ -252,15 +275,18 @@ export const EVENT_PAYLOADS = {
     operation_fingerprint: Digest,
     output: OutputDeclaration,
   }),
+  /** News of a running call, for people; its output is not part of it. */
   tool_call_progress: payload("tool_call_progress", {
     tool_call_id: ToolCallId,
     message: boundedText(0, 4096),
     display: boundedText(0, 4096).optional(),
   }),
+  /** A call got input; the input is not recorded. */
   tool_stdin_submitted: payload("tool_stdin_submitted", {
     tool_call_id: ToolCallId,
     byte_count: Count,
   }),
+  /** A call ended, with what the model reads of it. */
   tool_call_terminated: payload("tool_call_terminated", {
     tool_call_id: ToolCallId,
     owner: ToolCallOwner,
@@ -268,30 +294,37 @@ export const EVENT_PAYLOADS = {
     result: ToolResult.nullable(),
     error: ToolCallError.nullable().default(null),
   }),
+  /** A call needs an approval. */
   approval_requested: payload("approval_requested", { request: ApprovalRequest }),
+  /** It does because the same call came again and again. */
   approval_doom_loop_detected: payload("approval_doom_loop_detected", {
     approval_id: ApprovalId,
     operation_fingerprint: Digest,
     repetitions: z.int().min(4),
   }),
+  /** What rules, mode or an internal agent made of it. */
   approval_evaluated: payload("approval_evaluated", {
     approval_id: ApprovalId,
     decision: ApprovalDecision,
   }),
+  /** A person has to decide. */
   approval_escalated: payload("approval_escalated", {
     approval_id: ApprovalId,
     reason_code: z.literal("escalated"),
   }),
+  /** A person decided. */
   approval_user_decision_recorded: payload("approval_user_decision_recorded", {
     approval_id: ApprovalId,
     client_response_id: ClientKey,
     decision: UserDecision,
     feedback: boundedText(1, 4096).nullable(),
   }),
+  /** The decision took effect. */
   approval_finalized: payload("approval_finalized", {
     approval_id: ApprovalId,
     decision: ApprovalDecision,
   }),
+  /** There is nothing to decide any more. */
   approval_cancelled: payload("approval_cancelled", {
     approval_id: ApprovalId,
     reason_code: z.enum([
@@ -309,6 +342,7 @@ export const EVENT_PAYLOADS = {
     message: boundedText(1, 1024),
     count: z.int().min(1),
   }),
+  /** What a plugin published for the record. */
   plugin_event_added: payload("plugin_event_added", {
     plugin: boundedText(1, 128),
     name: EventName,

@@ -48,6 +48,7 @@ export const ToolsProgress = notification(
 );
 export type ToolProgress = z.infer<typeof ToolsProgress.params>;
 
+/** A line for the kernel's log; no context needed. */
 export const HostLog = notification(
   "host/log",
   fromPlugin({

@@ -29,7 +29,9 @@ import {
 export const PluginInitialize = request(
   "plugin/initialize",
   toPlugin({
+    /** The kernel's; answer with the same. */
     protocol_version: z.string(),
+    /** Of the kernel. */
     engine_version: z.string(),
     plugin: z.object({
       name: PluginName,
@@ -52,21 +54,26 @@ export const PluginInitialize = request(
       /** Host grants in force, after tier and user grants. */
       services: z.array(HostGrant),
     }),
+    /** The `config` table of the plugin's entry. */
     config: JsonObject,
+    /** Absolute folders: the user's, a private one that survives restarts, a private one removed after exit (E-048). */
     paths: z.object({ workspace: z.string(), data: z.string(), scratch: z.string() }),
     limits: z.object({ frame_bytes: Count, progress_window_bytes: Count }),
   }),
   fromPlugin({
     protocol_version: z.string(),
+    /** Equal to `plugin.name` of the params. */
     name: z.string(),
     version: Semver,
     /** Absent: as in the manifest (E-035). */
     capabilities: Capabilities.optional(),
+    /** Absent: as in the manifest; required without one (E-035). */
     tools: z.array(ToolDeclaration).max(128).optional(),
     manifest_digest: Revision.nullish(),
   }),
 );
 
+/** Are you there? Answered within 2 s (E-026). */
 export const PluginPing = request("plugin/ping", toPlugin({}), fromPlugin({}));
 /** Finish or drop work and exit before the grace period ends (E-026). */
 export const PluginShutdown = notification("plugin/shutdown", toPlugin({}));
@@ -77,8 +84,11 @@ const invocation = {
   run_id: RunId,
   context_id: ContextId,
   invocation_id: ToolCallId,
+  /** Checked against the tool's schema already (E-079). */
   arguments: JsonObject,
+  /** Where relative paths of the call begin. */
   cwd: z.string(),
+  /** The project's folder. */
   workspace_root: z.string(),
 };
 
@@ -111,11 +121,16 @@ export const ToolsPrepare = request(
     detail: boundedText(0, 64 * 1024).optional(),
   }),
 );
+/**
+ * Right before an approval that was waited for takes effect: does what was prepared still hold? If not, the answer is
+ * `operation_changed` (E-088).
+ */
 export const ToolsRevalidate = request(
   "plugin/tools/revalidate",
   toPlugin({ invocation_id: ToolCallId, prepared: z.string() }),
   fromPlugin({}),
 );
+/** These tokens will never be used; let go of what they hold (E-084). */
 export const ToolsDiscard = notification(
   "plugin/tools/discard",
   toPlugin({ prepared: z.array(z.string()) }),
@@ -123,17 +138,26 @@ export const ToolsDiscard = notification(
 
 /** One answer of a tool: exactly one of `content`, `outputs`, `streamed` (E-092). */
 export const ToolCallResult = fromPlugin({
+  /** The whole output, of a tool with one stream. */
   content: z.string().optional(),
+  /** The whole output, of a tool with named streams. */
   outputs: z
     .array(z.strictObject({ stream: StreamName, text: z.string() }))
     .max(8)
     .optional(),
+  /** The output was sent as `host/tools/progress`, or there is none. */
   streamed: z.literal(true).optional(),
+  /** A complete result that the model should read as an error. */
   is_error: z.boolean().optional(),
+  /** The outcome is `failed`; the output is complete. */
   failed: z.boolean().optional(),
+  /** Shown to people in place of the tool's name. */
   title: boundedText(0, 1024).optional(),
+  /** Shown to people in place of the output; at most 64 KiB. */
   display: z.string().optional(),
+  /** Kept with the result for programs; at most 64 KiB. */
   metadata: JsonObject.optional(),
+  /** Media for the model: stored artifacts or files in the scratch folder (E-110). */
   attachments: z
     .array(
       z
@@ -163,9 +187,11 @@ export const ToolsCall = request(
     ...invocation,
     /** First label of the first resource; null for a name-only check. */
     resource: z.string().nullable(),
+    /** The token of the preparation; null without one. */
     prepared: z.string().nullable(),
     /** True: `plugin/tools/stdin` may follow. */
     stdin: z.boolean(),
+    /** What the model will see of the output; a tool need not cut anything. */
     limits: z.object({ max_lines: Count, max_bytes: Count }),
   }),
   ToolCallResult,
@@ -190,4 +216,5 @@ export const ProcessAttach = request(
   toPlugin({ plugin: PluginName, entry: z.string(), sha256: Digest.nullable() }),
   Empty,
 );
+/** Channel `$host`: the plugin is no longer served by this process. */
 export const ProcessDetach = request("process/detach", toPlugin({ plugin: PluginName }), Empty);
