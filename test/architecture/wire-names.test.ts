@@ -5,6 +5,7 @@ const {
   CLIENT_PROTOCOL_VERSION,
   ERROR_NUMBERS,
   EVENT_PAYLOADS,
+  HOOKS,
   MAX_FRAME_BYTES,
   PLUGIN_PROTOCOL_VERSION,
   PROGRESS_WINDOW_BYTES,
@@ -128,9 +129,30 @@ describe("what others have written down", () => {
       "approval_user_decision_recorded",
       "approval_finalized",
       "approval_cancelled",
+      "user_input_transformed",
+      "message_injected",
       "plugin_diagnostic",
       "plugin_event_added",
     ]);
+  });
+
+  test("hooks have their pinned names, in the order of the protocol", () => {
+    expect(Object.values(HOOKS).map(({ name }) => name)).toEqual([
+      "plugin/intercept/user_before_input",
+      "plugin/intercept/model_before_select",
+      "plugin/intercept/agent_before_start",
+      "plugin/intercept/model_before_request",
+      "plugin/intercept/provider_before_headers",
+      "plugin/intercept/provider_before_request",
+      "plugin/intercept/provider_after_response",
+      "plugin/intercept/message_end",
+      "plugin/intercept/tool_before_call",
+      "plugin/intercept/tool_after_result",
+      "plugin/intercept/session_before_compact",
+      "plugin/intercept/session_before_fork",
+      "plugin/intercept/session_before_revert",
+    ]);
+    expect(Object.keys(HOOKS)).toEqual(protocol.HookName.options);
   });
 
   test("an event payload carries the name it is listed under", () => {

@@ -6,6 +6,7 @@ import { PLUGIN_PROTOCOL_VERSION } from "../protocol/version.ts";
 import type { Plugin } from "./define-plugin.ts";
 import type { ToolDefinition, ToolParameters } from "./define-tool.ts";
 import { eventCapabilities } from "./event-handlers.ts";
+import { declaredHooks } from "./hook-handlers.ts";
 
 /**
  * The manifest of a plugin (E-030, E-031): the only source of its declarations, served and written alike (E-035, E-038).
@@ -29,6 +30,10 @@ export function createManifest(plugin: Plugin, runtime: PluginRuntime): Manifest
       throw refuse(`tools.${name}.parameters`, problem, error);
     }
   });
+  const intercept = declaredHooks(definition.hooks, refuse);
+  if (Object.hasOwn(definition.capabilities ?? {}, "intercept")) {
+    throw refuse("capabilities.intercept", "follows from `hooks`; leave it out");
+  }
   const parsed = Manifest.safeParse(
     withoutUndefined({
       manifest: 1,
@@ -46,6 +51,7 @@ export function createManifest(plugin: Plugin, runtime: PluginRuntime): Manifest
         tools: tools.length > 0 ? true : undefined,
         ...definition.capabilities,
         ...eventCapabilities(definition, definition.capabilities, refuse),
+        intercept: intercept.length > 0 ? intercept : undefined,
       }),
       tools,
       instructions: definition.instructions,

@@ -2,6 +2,7 @@ import type { Capabilities, HostGrant, Manifest, TrustTier } from "../protocol/m
 import type { JsonObject } from "../protocol/scalars.ts";
 import type { ToolDefinition } from "./define-tool.ts";
 import type { EventDefinition } from "./event-handlers.ts";
+import type { HookHandlers } from "./hook-handlers.ts";
 import type { LogLevel } from "./host-client.ts";
 import type { ServiceHandlers } from "./plugin-services.ts";
 
@@ -13,12 +14,14 @@ export interface PluginDefinition extends EventDefinition {
   readonly version: string;
   /** By tool name: 1 to 64 of `A-Z a-z 0-9 _ -`; each made with `defineTool`. */
   readonly tools?: Readonly<Record<string, ToolDefinition>>;
+  /** What it looks at, changes or stops on its way; with hooks the process starts with a session (E-160). */
+  readonly hooks?: HookHandlers;
   /** Name of the host process it shares with other plugins; first-party plugins only. */
   readonly group?: string;
   /** Environment variables passed through from the kernel; tier-gated. */
   readonly env?: { readonly inherit: "*" | readonly string[] };
-  /** What it wants beyond answering calls, such as host services; `tools` follows from the tools. */
-  readonly capabilities?: Capabilities;
+  /** What it wants beyond answering calls, such as host services; `tools` and `intercept` follow from the code. */
+  readonly capabilities?: Omit<Capabilities, "intercept">;
   /** Section of the system prompt, at most 16 KiB; tier-gated. */
   readonly instructions?: string;
   /** When the process starts: default `tool`, at first use; `session` when it hooks or subscribes (E-050 to E-052). */

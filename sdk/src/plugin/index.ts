@@ -24,6 +24,7 @@ export type {
   HeardEvent,
   HeardEventType,
 } from "./event-handlers.ts";
+export type { HookContext, HookHandler, HookHandlers } from "./hook-handlers.ts";
 export type { ArtifactPage, HostClient, LogLevel } from "./host-client.ts";
 export type { ServiceHandlers, ServiceInvocation } from "./plugin-services.ts";
 export type { PreparedCall, PrepareRequest } from "./prepared-call.ts";

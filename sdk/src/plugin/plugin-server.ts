@@ -1,5 +1,7 @@
 import { CookieError, isCookieError } from "../protocol/errors.ts";
+import { HOOKS, type HookParams } from "../protocol/hooks.ts";
 import { ConfigGet } from "../protocol/host-session.ts";
+import type { HookName } from "../protocol/manifest.ts";
 import type { Method, ParamsOf, ResultInput } from "../protocol/method.ts";
 import {
   PluginInitialize,
@@ -22,6 +24,7 @@ import type { Plugin, PluginContext, PluginDefinition } from "./define-plugin.ts
 import type { ToolDefinition } from "./define-tool.ts";
 import { createEmit } from "./emit.ts";
 import type { EventIntake } from "./event-intake.ts";
+import { type HookHandler, type HookHandlers, runHook } from "./hook-handlers.ts";
 import { createHostClient, type HostClient, writeLog } from "./host-client.ts";
 import { parseArguments } from "./parse-arguments.ts";
 import { callService } from "./plugin-services.ts";
@@ -77,6 +80,7 @@ export class PluginServer {
     this.#onReady(ToolsStdin, (params) => this.#feedStdin(params));
     this.#onReady(ServiceCall, (params, signal) => this.#serve(params, signal));
     this.#events = serveEvents(connection, this.#definition);
+    this.#serveHooks();
     connection.onNotification(ToolsDiscard, ({ prepared }) => {
       for (const token of prepared) this.#states.discard(token);
     });
@@ -101,6 +105,26 @@ export class PluginServer {
       }
       return handler(params, signal);
     });
+  }
+
+  #serveHooks(): void {
+    const hooks: HookHandlers = this.#definition.hooks ?? {};
+    for (const name of Object.keys(HOOKS) as HookName[]) {
+      const handler = hooks[name] as HookHandler<HookName> | undefined;
+      if (handler === undefined) continue;
+      this.#onReady(HOOKS[name], async (params, signal) => {
+        const request = {
+          params: params as HookParams<HookName>,
+          signal,
+          host: (contextId: string) => this.#hostClient(contextId, signal),
+        };
+        try {
+          return await runHook(name, handler, request);
+        } catch (error) {
+          throw describeFailure(error, "execution_failed", signal);
+        }
+      });
+    }
   }
 
   async #initialize(

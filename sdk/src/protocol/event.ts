@@ -335,6 +335,14 @@ export const EVENT_PAYLOADS = {
       "prepared_capability_lost",
     ]),
   }),
+  user_input_transformed: payload("user_input_transformed", {
+    original_input: nonblank,
+    input: nonblank,
+  }),
+  message_injected: payload("message_injected", {
+    role: z.enum(["system", "user", "assistant"]),
+    input: nonblank,
+  }),
   plugin_diagnostic: payload("plugin_diagnostic", {
     plugin: boundedText(1, 128),
     /** One of `PluginDiagnosticKind`; a reader takes others of a later version too. */

@@ -86,6 +86,16 @@ export {
   PluginEvent,
 } from "./event-methods.ts";
 export {
+  HOOK_LIMITS,
+  HOOKS,
+  HookMessage,
+  type HookParams,
+  HookPart,
+  HookRequest,
+  type HookResult,
+  InjectedMessage,
+} from "./hooks.ts";
+export {
   DelegationCancel,
   DelegationResult,
   DelegationStart,

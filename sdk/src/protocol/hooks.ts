@@ -1,0 +1,308 @@
+import * as z from "zod";
+import type { HookName } from "./manifest.ts";
+import { ModelSelection } from "./message.ts";
+import { fromPlugin, type Method, request, toPlugin } from "./method.ts";
+import {
+  AgentId,
+  AttemptId,
+  boundedText,
+  ContextId,
+  Count,
+  controlFreeText,
+  JsonObject,
+  SessionId,
+  ToolName,
+} from "./scalars.ts";
+
+/** Sizes of what hooks may put in place of what they were shown (E-166). */
+export const HOOK_LIMITS = {
+  /** Of a composed system prompt. */
+  systemPromptBytes: 128 * 1024,
+  /** Of all additions to the instructions of one compaction, and of what overrides them. */
+  compactionBytes: 64 * 1024,
+  noteBytes: 1024,
+} as const;
+
+const nonblank = z.string().refine((text) => text.trim() !== "", { error: "must not be blank" });
+/** Why a hook acts as it does, for people. */
+const reason = boundedText(0, 1024).optional();
+const count = z.int().min(1);
+
+/** One part of what a model said, without the provider's own data. */
+export const HookPart = z.discriminatedUnion("type", [
+  z.strictObject({ type: z.literal("text"), text: z.string() }),
+  z.strictObject({ type: z.literal("reasoning"), text: z.string() }),
+  z.strictObject({
+    type: z.literal("tool_call"),
+    /** The model's id of the call. */
+    id: boundedText(1, 512),
+    name: boundedText(1, 512),
+    input: z.unknown(),
+    /** The text of arguments that are no JSON object; `input` is then null. */
+    raw_input: z.string().nullable().optional(),
+  }),
+]);
+export type HookPart = z.infer<typeof HookPart>;
+
+/** One message of a request, as hooks see it; the answers to calls stand right behind the message that asks. */
+export const HookMessage = z.discriminatedUnion("role", [
+  z.strictObject({ role: z.literal("system"), content: z.string() }),
+  z.strictObject({ role: z.literal("user"), content: z.string() }),
+  z.strictObject({ role: z.literal("assistant"), content: z.array(HookPart).max(4096) }),
+  z.strictObject({
+    role: z.literal("tool"),
+    content: z
+      .array(
+        z.strictObject({
+          /** The `id` of the call that is answered. */
+          call_id: boundedText(1, 512),
+          name: boundedText(1, 512),
+          output: z.string(),
+          is_error: z.boolean(),
+        }),
+      )
+      .min(1)
+      .max(4096),
+  }),
+]);
+export type HookMessage = z.infer<typeof HookMessage>;
+
+const sampling = {
+  max_tokens: count.optional(),
+  temperature: z.number().min(0).max(2).optional(),
+  top_p: z.number().min(0).max(1).optional(),
+};
+
+/** A request in the kernel's own form, before its adaptor writes it for the provider. */
+export const HookRequest = z.strictObject({
+  /** The provider's name of the model; cannot be changed. */
+  model: z.string(),
+  messages: z.array(HookMessage).min(1),
+  tools: z
+    .array(
+      z.strictObject({
+        name: boundedText(1, 64),
+        description: boundedText(0, 16_384),
+        parameters: JsonObject,
+      }),
+    )
+    .max(4096),
+  ...sampling,
+});
+export type HookRequest = z.infer<typeof HookRequest>;
+
+/** A message that a hook adds to the conversation before the submitted input. */
+export const InjectedMessage = z.strictObject({
+  role: z.enum(["system", "user", "assistant"]),
+  content: nonblank,
+});
+export type InjectedMessage = z.infer<typeof InjectedMessage>;
+
+const allowOrBlock = { action: z.enum(["allow", "block"]), reason };
+const action = z.enum(["keep", "replace"]);
+
+/** True unless `replace` comes without its value, or a value without `replace`. */
+function replaces(member: string) {
+  return (answer: Record<string, unknown>) =>
+    (answer["action"] === "replace") === (answer[member] !== undefined);
+}
+
+/**
+ * Every interception hook, one request each (E-160). `session_id` says where it happens; `context_id` is good for host
+ * services until the hook is answered.
+ */
+export const HOOKS = {
+  /** Before a person's input is committed; not in delegated sessions. */
+  user_before_input: hook(
+    "user_before_input",
+    { text: z.string() },
+    fromPlugin({
+      /** `handled` starts no run and does not ask the plugins behind. */
+      action: z.enum(["allow", "transform", "handled"]),
+      new_text: nonblank.optional(),
+      reason,
+    }).refine((answer) => (answer.action === "transform") === (answer.new_text !== undefined), {
+      error: "transform needs new_text, and nothing else takes it",
+    }),
+  ),
+  /** Before a model is first used, changed, or fallen back to. */
+  model_before_select: hook(
+    "model_before_select",
+    {
+      /** Absent in a session that has used none. */
+      from: ModelSelection.optional(),
+      to: ModelSelection,
+      source: z.enum(["user", "config", "fallback_restore"]),
+    },
+    fromPlugin(allowOrBlock),
+  ),
+  /** While a run is set up, before anything of it is recorded. */
+  agent_before_start: hook(
+    "agent_before_start",
+    {
+      /** Agent ids from the root session's down to this one's. */
+      agent_path: z.array(AgentId).min(1),
+      prompt_context: z.object({
+        session_id: SessionId,
+        input: z.string(),
+        system_prompt: z.string(),
+        injected_messages: z.array(InjectedMessage),
+      }),
+    },
+    fromPlugin({
+      append_to_system_prompt: nonblank.optional(),
+      /** Another name of `append_to_system_prompt`. */
+      addendum: nonblank.optional(),
+      replace_system_prompt: nonblank.optional(),
+      inject_message: InjectedMessage.optional(),
+    }).refine((answer) => !(answer.append_to_system_prompt && answer.addendum), {
+      error: "addendum is another name of append_to_system_prompt; give one of them",
+    }),
+  ),
+  /** Each attempt, once its messages are put together. */
+  model_before_request: hook(
+    "model_before_request",
+    {
+      attempt_id: AttemptId,
+      messages: z.array(HookMessage),
+      model: ModelSelection,
+      params: z.object(sampling),
+    },
+    fromPlugin({
+      action,
+      messages: z.array(HookMessage).min(1).optional(),
+      params_adjustments: z.strictObject(sampling).optional(),
+    }).refine(
+      ({ action: taken, messages, params_adjustments: adjusted }) =>
+        (taken === "replace") === (messages !== undefined || adjusted !== undefined),
+      { error: "replace needs messages or params_adjustments, and keep takes none" },
+    ),
+  ),
+  /** After that: the headers that the configuration adds to a request, without credentials; names in lower case. */
+  provider_before_headers: hook(
+    "provider_before_headers",
+    { attempt_id: AttemptId, headers: z.record(z.string(), z.string()) },
+    fromPlugin({
+      set: z.record(boundedText(1, 128), boundedText(0, 8192)).optional(),
+      delete: z.array(boundedText(1, 128)).max(256).optional(),
+    }),
+  ),
+  /** After that: the whole request in the kernel's form. */
+  provider_before_request: hook(
+    "provider_before_request",
+    { attempt_id: AttemptId, payload: HookRequest },
+    fromPlugin({ action, payload: HookRequest.optional() }).refine(replaces("payload"), {
+      error: "replace needs payload, and keep takes none",
+    }),
+  ),
+  /** When the head of a response has come; observes only. */
+  provider_after_response: hook(
+    "provider_after_response",
+    {
+      attempt_id: AttemptId,
+      /** HTTP status. */
+      status: z.int(),
+      headers: z.record(z.string(), z.string()),
+    },
+    fromPlugin({}),
+  ),
+  /** When a turn is complete, before it is committed. */
+  message_end: hook(
+    "message_end",
+    { attempt_id: AttemptId, role: z.literal("assistant"), content: z.array(HookPart) },
+    fromPlugin({ action, content: z.array(HookPart).max(4096).optional() }).refine(
+      replaces("content"),
+      { error: "replace needs content, and keep takes none" },
+    ),
+  ),
+  /** Inside a permitted call, immediately before it runs. */
+  tool_before_call: hook(
+    "tool_before_call",
+    {
+      tool: ToolName,
+      arguments: JsonObject,
+      permission_name: z.string(),
+      /** First label of the first resource; null for a name-only check. */
+      resource: z.string().nullable(),
+    },
+    fromPlugin({
+      ...allowOrBlock,
+      /** They must lead to the same actions, resources and labels as those that were approved. */
+      modified_arguments: JsonObject.optional(),
+      /** What the model reads of a block; without it, `reason`. */
+      message_to_model: boundedText(0, 4096).optional(),
+    }).refine((answer) => answer.action === "allow" || answer.modified_arguments === undefined, {
+      error: "block takes no modified_arguments",
+    }),
+  ),
+  /** When a call has run, before its end is committed. */
+  tool_after_result: hook(
+    "tool_after_result",
+    {
+      tool: ToolName,
+      arguments: JsonObject,
+      /** What the model would read. */
+      result_content: z.string(),
+      is_error: z.boolean(),
+    },
+    fromPlugin({
+      action,
+      /** At most `tool_output.max_bytes` bytes. */
+      replacement_content: z.string().optional(),
+      /** One line that is added to what the model reads. */
+      note: controlFreeText(1, HOOK_LIMITS.noteBytes).optional(),
+    }).refine(replaces("replacement_content"), {
+      error: "replace needs replacement_content, and keep takes none",
+    }),
+  ),
+  /** Before a conversation is summarized. */
+  session_before_compact: hook(
+    "session_before_compact",
+    {
+      checkpoint_id: boundedText(1, 128),
+      /** What the plugins before have added. */
+      additions: z.array(z.string()),
+      instructions: z.string().optional(),
+    },
+    fromPlugin({
+      addendum: nonblank.optional(),
+      instructions_override: nonblank.optional(),
+      cancel: z.boolean().optional(),
+      reason,
+    }),
+  ),
+  /** Before `session.fork`. */
+  session_before_fork: hook(
+    "session_before_fork",
+    { through_seq: Count },
+    fromPlugin(allowOrBlock),
+  ),
+  /** Before `session.revert`. */
+  session_before_revert: hook(
+    "session_before_revert",
+    { through_seq: Count, instructions: z.string().optional() },
+    fromPlugin({
+      action: z.enum(["allow", "block", "override"]),
+      reason,
+      instructions_override: nonblank.optional(),
+    }).refine(
+      (answer) => (answer.action === "override") === (answer.instructions_override !== undefined),
+      { error: "override needs instructions_override, and nothing else takes it" },
+    ),
+  ),
+} as const satisfies Record<HookName, Method>;
+
+type Hooks = typeof HOOKS;
+
+/** What a hook is told, as it stands on the wire. */
+export type HookParams<H extends HookName> = z.infer<Hooks[H]["params"]>;
+/** What a hook answers, as it stands on the wire. */
+export type HookResult<H extends HookName> = z.infer<Hooks[H]["result"]>;
+
+function hook<P extends z.ZodRawShape, R extends z.ZodType>(name: HookName, params: P, result: R) {
+  return request(
+    `plugin/intercept/${name}`,
+    toPlugin({ session_id: SessionId, context_id: ContextId, ...params }),
+    result,
+  );
+}
