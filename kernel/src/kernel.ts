@@ -12,6 +12,7 @@ import { ClientConnection } from "./daemon/client-connection.ts";
 import { Diagnostics } from "./event/diagnostics.ts";
 import { PluginBus } from "./event/plugin-bus.ts";
 import { createModelRuntime } from "./model/model-runtime.ts";
+import { HookChain } from "./plugin/hook-chain.ts";
 import { loadFirstParty } from "./plugin/load-manifest.ts";
 import { PluginHost } from "./plugin/plugin-host.ts";
 import type { AdmissionFacts } from "./run/admit-run.ts";
@@ -143,6 +144,12 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     revisions: (documents: readonly AgentDocument[]): Revisions =>
       computeRevisions({ models, plugins: () => plugins.plugins() }, documents),
   };
+  const hooks = new HookChain(plugins, {
+    note: (sessionId, plugin, kind, message) => {
+      diagnostics.note(sessionId, plugin, kind, message);
+      plugins.diagnose(plugin, `${kind}: ${message}`);
+    },
+  });
   const outputs = new OutputHub();
   const sessions: SessionRegistry = new SessionRegistry({
     facts,
@@ -166,6 +173,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
         : Promise.resolve([]),
     stages: {
       plugins,
+      hooks,
       artifacts,
       outputs,
       checker: new ArgumentChecker(),

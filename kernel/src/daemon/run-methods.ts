@@ -20,10 +20,7 @@ export function registerRunMethods(route: Route, { sessions }: ClientServices): 
     const request = { clientRunId: client_run_id, selection, input, maxTurns };
     return { run_id: await actor.startRun(request) };
   });
-  route(RunSteer, async ({ run_id, input }) => {
-    await sessions.ofRun(run_id).inputs.steer(run_id, input);
-    return { accepted: true };
-  });
+  route(RunSteer, ({ run_id, input }) => sessions.ofRun(run_id).inputs.steer(run_id, input));
   route(RunRecallSteer, async ({ run_id }) => ({
     recalled: await sessions.ofRun(run_id).inputs.recall(run_id),
   }));

@@ -9,7 +9,13 @@ import type { PromptCachingConfig } from "../config/config.ts";
 import type { ToolChoice } from "../config/provider-config.ts";
 import { sha256Hex } from "../support/digest.ts";
 import type { AdaptorFacts, AdaptorModule, OpenedModel } from "./adaptors/adaptor.ts";
-import type { BoundModel, ModelRequest, ModelStreamPart, ToolSpec } from "./bound-model.ts";
+import type {
+  BoundModel,
+  ModelRequest,
+  ModelStreamPart,
+  Sampling,
+  ToolSpec,
+} from "./bound-model.ts";
 import {
   type FailureContext,
   plainBodyError,
@@ -25,6 +31,7 @@ import { mediaTargetOf } from "./media-target-of.ts";
 import type { ModelBehaviour } from "./model-behaviour.ts";
 import { modelError } from "./model-error.ts";
 import { type Prices, priceUsage } from "./price-usage.ts";
+import { requestHeaders, shownResponseHeaders } from "./request-headers.ts";
 import { RequestPrefix } from "./request-prefix.ts";
 
 /** How long a finished response may take to close. */
@@ -64,6 +71,12 @@ export function bindModel(
     outputTokens: model.capabilities.outputTokens,
     toolCalling: model.capabilities.toolCalling,
     media: mediaTargetOf(model),
+    takes: {
+      temperature: model.capabilities.temperature,
+      topP: model.capabilities.topP,
+    },
+    headers: requestHeaders(model),
+    samplingFor: (maxOutputTokens) => samplingOf(model, behaviour, maxOutputTokens),
     price: (usage: Usage) => (services.prices === null ? null : priceUsage(usage, services.prices)),
     stream: (request, signal) =>
       streamResponse({ model, behaviour, services, opening, prefix, request, signal }),
@@ -124,7 +137,14 @@ async function* streamResponse(attempt: Attempt): AsyncGenerator<ModelStreamPart
   const exchange = new HttpExchange({
     timeouts: services.timeouts,
     signal,
-    authorize: (headers) => authorize(headers, auth),
+    authorize: (headers) => {
+      for (const [name, value] of request.headers?.set ?? []) headers.set(name, value);
+      for (const name of request.headers?.removed ?? []) headers.delete(name);
+      authorize(headers, auth);
+    },
+    ...(request.onResponse && {
+      onResponse: (status, headers) => request.onResponse?.(status, shownResponseHeaders(headers)),
+    }),
     ...(behaviour.options.apiPath !== undefined && {
       url: model.endpoint + behaviour.options.apiPath,
     }),
@@ -224,15 +244,16 @@ function buildCallOptions({
   const { adaptor, capabilities } = model;
   const { defaults } = behaviour;
   const mapped = services.mapper.map(request.system, request.history, request.media);
+  const { maxOutputTokens, temperature, topP } =
+    request.sampling ?? samplingOf(model, behaviour, request.maxOutputTokens);
   const tools = capabilities.toolCalling ? request.tools.map((tool) => toTool(tool, adaptor)) : [];
   const toolChoice = toToolChoice(defaults.toolChoice);
   const marks = adaptor.promptCaching && services.promptCaching.enabled;
-  const maxOutputTokens = limitOutput(model, behaviour, request.maxOutputTokens);
   return {
     prompt: marks ? markPrompt(mapped, services.promptCaching) : mapped,
-    ...(maxOutputTokens !== null && { maxOutputTokens }),
-    ...(defaults.temperature !== undefined && { temperature: defaults.temperature }),
-    ...(defaults.topP !== undefined && { topP: defaults.topP }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
     ...(defaults.seed !== undefined && { seed: defaults.seed }),
     ...(defaults.stop !== undefined && { stopSequences: [...defaults.stop] }),
     ...(tools.length > 0 && {
@@ -240,6 +261,16 @@ function buildCallOptions({
         marks && toolChoice?.type !== "none" ? markTools(tools, services.promptCaching) : tools,
       ...(toolChoice !== undefined && { toolChoice }),
     }),
+  };
+}
+
+function samplingOf(model: CompiledModel, behaviour: ModelBehaviour, cap: number | null): Sampling {
+  const { temperature, topP } = behaviour.defaults;
+  const maxOutputTokens = limitOutput(model, behaviour, cap);
+  return {
+    ...(maxOutputTokens !== null && { maxOutputTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
   };
 }
 

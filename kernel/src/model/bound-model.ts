@@ -11,10 +11,16 @@ import type {
   Usage,
 } from "@cookie-agent/sdk/protocol";
 import type { MediaTarget } from "../config/media-target.ts";
+import type { HeaderChange, RequestHeaders } from "./request-headers.ts";
 
 /** One element of the conversation as a model reads it; the same object is mapped only once. */
 export type HistoryMessage =
-  | { readonly role: "user"; readonly text: string }
+  | {
+      readonly role: "user";
+      readonly text: string;
+      /** Not what a person said. */
+      readonly injected?: true;
+    }
   | {
       readonly role: "assistant";
       readonly content: readonly AssistantPart[];
@@ -51,6 +57,13 @@ export interface ToolSpec {
   readonly parameters: JsonObject;
 }
 
+/** How a model is asked; an absent member is left to the provider. */
+export interface Sampling {
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+}
+
 export interface ModelRequest {
   readonly system: string;
   readonly history: readonly HistoryMessage[];
@@ -61,6 +74,11 @@ export interface ModelRequest {
   readonly maxOutputTokens: number | null;
   /** Call ids that the run has already used; the turn's ids keep clear of them (B118). */
   readonly usedCallIds?: ReadonlySet<string>;
+  /** In place of what the model's own configuration says. */
+  readonly sampling?: Sampling;
+  readonly headers?: HeaderChange;
+  /** Told of the head of the response; its body waits. */
+  onResponse?(status: number, headers: Readonly<Record<string, string>>): Promise<void>;
 }
 
 /** What one response yields, in order; `finish` is always the last. */
@@ -80,6 +98,12 @@ export interface BoundModel {
   readonly toolCalling: boolean;
   /** What it takes beside text. */
   readonly media: MediaTarget;
+  /** Which of the sampling parameters it takes. */
+  readonly takes: { readonly temperature: boolean; readonly topP: boolean };
+  /** Null: it is not asked over HTTP. */
+  readonly headers: RequestHeaders | null;
+  /** What a request with this limit asks for, unless it says otherwise. */
+  samplingFor(maxOutputTokens: number | null): Sampling;
   /** Pico-USD, or null when the usage cannot be priced (S-233). */
   price(usage: Usage): bigint | null;
   /**

@@ -21,6 +21,8 @@ export interface ExchangeOptions {
   readonly signal: AbortSignal;
   /** Last word on the request headers, named in lower case: puts in or takes out credentials. */
   authorize(headers: Map<string, string>): void;
+  /** Told of the head of the answer before its body is read. */
+  onResponse?(status: number, headers: ReadonlyMap<string, string>): Promise<void> | undefined;
   /** Replaces the address that the provider package builds. */
   readonly url?: string;
   /** Completes the body that the provider package wrote. */
@@ -96,7 +98,12 @@ export class HttpExchange {
       });
       this.#status = answer.status;
       this.#headers = answer.headers;
-      return this.#watch(answer);
+      const response = this.#watch(answer);
+      if (this.#options.onResponse === undefined) return response;
+      // The provider has answered in time; what others make of it is theirs.
+      clearTimeout(timer);
+      await this.#options.onResponse(answer.status, answer.headers);
+      return response;
     } finally {
       clearTimeout(timer);
     }

@@ -64,7 +64,7 @@ function initializeParams(
       tools: true,
       event_streaming: true,
       event_publishing: true,
-      interception: false,
+      interception: true,
       prepare: true,
       progress: true,
       raw_output: true,
@@ -119,6 +119,7 @@ async function judgeStranger(
     tools: resolveTools(tools, plugin.subject),
     services: grantServices(capabilities.host ?? [], plugin.subject),
     events: eventClaims(capabilities),
+    intercept: capabilities.intercept ?? [],
   };
 }
 
@@ -136,13 +137,15 @@ function judgeKnown(
       ? plugin.claims.services
       : plugin.claims.services.filter((service) => capabilities.host?.includes(service));
   const events = eventClaims(capabilities, plugin.claims.events);
-  if (tools === undefined) return { ...plugin.claims, services, events };
+  const intercept = capabilities?.intercept ?? plugin.claims.intercept;
+  if (tools === undefined) return { ...plugin.claims, services, events, intercept };
   for (const tool of tools) checkDeclared(tool, declared);
   const served = new Set(tools.map(({ name }) => name));
   return {
     ...plugin.claims,
     services,
     events,
+    intercept,
     tools: plugin.claims.tools.filter(({ declaration }) => served.has(declaration.name)),
   };
 }

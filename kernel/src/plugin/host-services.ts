@@ -38,8 +38,9 @@ export interface CallContext {
   readonly plugin: string;
   readonly sessionId: SessionId;
   readonly rootSessionId: SessionId;
-  /** Null where a client asks a service of the plugin. */
+  /** Null where a client asks a service of the plugin, and in a hook before the run is recorded. */
   readonly runId: RunId | null;
+  /** Null in a hook outside a call. */
   readonly toolCallId: ToolCallId | null;
   /** Absent outside a call. */
   readonly approvedLabels?: readonly string[];

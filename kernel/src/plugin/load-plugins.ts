@@ -25,6 +25,7 @@ export interface LoadOptions {
 const ENTRY_DEFAULTS = {
   enabled: true,
   required: false,
+  interceptionTimeoutMs: 2_000,
   startupTimeoutMs: 10_000,
   shutdownGraceMs: 3_000,
   toolTimeoutMs: 30_000,
@@ -119,6 +120,7 @@ export async function loadPlugin(
     restart: manifest?.restart ?? (tier === "untrusted" ? "never" : "on_demand"),
     maxInFlight: manifest?.max_in_flight ?? (tier === "first_party" ? 64 : 8),
     idleMs: manifest?.idle_ms ?? 600_000,
+    interceptionTimeoutMs: settings.interceptionTimeoutMs,
     startupTimeoutMs: settings.startupTimeoutMs,
     shutdownGraceMs: settings.shutdownGraceMs,
     config: settings.config,

@@ -46,6 +46,7 @@ export interface LoadedPlugin {
   readonly maxInFlight: number;
   /** 0: never stopped for idleness. */
   readonly idleMs: number;
+  readonly interceptionTimeoutMs: number;
   readonly startupTimeoutMs: number;
   readonly shutdownGraceMs: number;
   readonly config: JsonObject;

@@ -1,5 +1,7 @@
 import {
   CookieError,
+  type HookName,
+  type HookResult,
   type HostGrant,
   isCookieError,
   type JsonObject,
@@ -22,12 +24,14 @@ import {
 import { Connection } from "@cookie-agent/sdk/rpc";
 import { sleep } from "../support/deadline.ts";
 import { safeText } from "../support/safe-text.ts";
+import { askHook } from "./ask-hook.ts";
 import { checkAnswer } from "./check-answer.ts";
 import { checkPrepared } from "./check-prepared.ts";
 import { ContextGrants } from "./context-grants.ts";
 import { withDiscarded } from "./discarded.ts";
 import { type EventTraffic, openEventTraffic } from "./event-traffic.ts";
 import { type HandshakeFacts, shakeHands } from "./handshake.ts";
+import type { HookFacts, HookSite } from "./hook-site.ts";
 import { type CallContext, type HostServices, SERVED_GRANTS } from "./host-services.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { PluginCall, Prepared, PrepareParams } from "./plugin-call.ts";
@@ -240,6 +244,18 @@ export class PluginConnection {
       stdin?.close();
       this.#running.delete(id);
     }
+  }
+
+  /** Undefined when the plugin does not declare the hook in this process. */
+  async intercept<H extends HookName>(
+    hook: H,
+    request: { readonly site: HookSite; readonly facts: HookFacts<H> },
+    signal: AbortSignal,
+  ): Promise<HookResult<H> | undefined> {
+    if (this.#claims?.intercept.includes(hook) !== true) return undefined;
+    const { name, interceptionTimeoutMs: timeoutMs } = this.#options.plugin;
+    const question = { ...request, hook, plugin: name, timeoutMs };
+    return this.#explained(askHook(this.#desk, question, signal));
   }
 
   /** False when the call takes no input (any more) (E-106). Rejects with `busy` when too much waits. */

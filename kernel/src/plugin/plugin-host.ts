@@ -1,5 +1,7 @@
 import {
   CookieError,
+  type HookName,
+  type HookResult,
   isCookieError,
   type JsonObject,
   type PluginStatus,
@@ -10,6 +12,7 @@ import type { FirstPartyFacts } from "../config/first-party.ts";
 import type { PluginEntry } from "../config/plugin-entry.ts";
 import type { Logger } from "../support/logger.ts";
 import { childEnvironment } from "./child-environment.ts";
+import type { HookFacts, HookPlugins, HookSite, Interceptor } from "./hook-site.ts";
 import type { HostServices } from "./host-services.ts";
 import { loadPlugin, loadPlugins, pluginSources } from "./load-plugins.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
@@ -48,7 +51,7 @@ export interface PluginHostOptions {
 }
 
 /** The kernel's side of all plugins: what they offer, whether they run, and every request to them. */
-export class PluginHost {
+export class PluginHost implements HookPlugins {
   readonly #options: PluginHostOptions;
   readonly #limits: PluginLimits;
   readonly #limiter: StartLimiter;
@@ -169,6 +172,26 @@ export class PluginHost {
       throw new CookieError("plugin_unavailable", `no plugin provides ${request.service}`);
     }
     return (await this.#connect(provider.plugin.name, signal)).serve(request, signal);
+  }
+
+  interceptors(hook: HookName): readonly Interceptor[] {
+    const asked: Interceptor[] = [];
+    for (const supervisor of this.#supervisors.values()) {
+      if (!supervisor.intercepts(hook)) continue;
+      const { name: plugin, required } = supervisor.plugin;
+      asked.push({ plugin, required });
+    }
+    return asked;
+  }
+
+  async intercept<H extends HookName>(
+    plugin: string,
+    hook: H,
+    request: { readonly site: HookSite; readonly facts: HookFacts<H> },
+    signal: AbortSignal,
+  ): Promise<HookResult<H> | undefined> {
+    const connection = await this.#connect(plugin, signal);
+    return connection.intercept(hook, request, signal);
   }
 
   /** Feeds a running call that was started with `stdin: true`; false when it takes no input (any more) (E-106). */

@@ -35,6 +35,8 @@ export interface AskOptions<M extends Method> {
   readonly signal: AbortSignal;
   /** Counted from dispatch; null: no limit. */
   readonly timeoutMs: number | null;
+  /** How long a cancelled request may clean up; by default `cancelCleanupMs`. */
+  readonly cleanupMs?: number;
   /** The session that the plugin may act on until it has answered. */
   readonly context?: { readonly scope: ContextScope; readonly facts: CallContext };
   params(contextId: ContextId): ParamsInput<M>;
@@ -92,7 +94,7 @@ export class RequestDesk {
         revoke();
         forget = this.#abandon();
         outcome.reject(error);
-      }, limits.cancelCleanupMs);
+      }, options.cleanupMs ?? limits.cancelCleanupMs);
     };
     const onAbort = () => interrupt(interruptionOf(signal));
     const answered = () => {

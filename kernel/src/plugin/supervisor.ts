@@ -1,4 +1,9 @@
-import { CookieError, isCookieError, type PluginStatus } from "@cookie-agent/sdk/protocol";
+import {
+  CookieError,
+  type HookName,
+  isCookieError,
+  type PluginStatus,
+} from "@cookie-agent/sdk/protocol";
 import { sleep, untilAborted } from "../support/deadline.ts";
 import { safeText } from "../support/safe-text.ts";
 import { isLasting } from "./handshake.ts";
@@ -106,6 +111,16 @@ export class Supervisor {
       shadowed: [],
       diagnostics: [...facts.diagnostics],
     };
+  }
+
+  /** Whether this plugin is asked at a hook; what a required one declares may be unknown, then it is asked at all. */
+  intercepts(hook: HookName): boolean {
+    const { enabled, required, source, failure, manifest } = this.#plugin;
+    // A workspace that disables the user's guard does not get rid of it.
+    if (!enabled) return required && source === "workspace";
+    if (this.#claims.intercept.includes(hook)) return true;
+    const isUnknown = failure !== null || (manifest === null && this.#claims === NO_CLAIMS);
+    return required && source !== "bundled" && isUnknown;
   }
 
   /** Begins a start without waiting for it; a failure is told to the call that needs the plugin (E-057). */

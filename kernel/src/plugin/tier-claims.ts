@@ -1,4 +1,4 @@
-import type { HostGrant } from "@cookie-agent/sdk/protocol";
+import type { HookName, HostGrant } from "@cookie-agent/sdk/protocol";
 import { type EventClaims, NO_EVENT_CLAIMS } from "./event-claims.ts";
 import type { ResolvedTool } from "./plugin-facts.ts";
 
@@ -8,6 +8,7 @@ export interface TierClaims {
   readonly instructions: string | null;
   /** Host services in force. */
   readonly services: readonly HostGrant[];
+  readonly intercept: readonly HookName[];
   readonly inheritEnv: "*" | readonly string[];
   readonly kernelConfig: readonly string[];
   readonly events: EventClaims;
@@ -18,6 +19,7 @@ export const NO_CLAIMS: TierClaims = {
   tools: [],
   instructions: null,
   services: [],
+  intercept: [],
   inheritEnv: [],
   kernelConfig: [],
   events: NO_EVENT_CLAIMS,

@@ -53,6 +53,7 @@ export function applyTier(manifest: Manifest, subject: TierSubject): TierClaims 
     tools: resolveTools(manifest.tools ?? [], subject),
     instructions: clampInstructions(manifest, subject),
     services: grantServices(manifest.capabilities?.host ?? [], subject),
+    intercept: manifest.capabilities?.intercept ?? [],
     inheritEnv: clampInherit(manifest.env?.inherit ?? [], subject),
     kernelConfig: clampKernelConfig(manifest.kernel_config ?? [], subject),
     events: eventClaims(manifest.capabilities),

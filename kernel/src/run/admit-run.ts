@@ -4,6 +4,7 @@ import {
   CookieError,
   type Digest,
   type EventPayload,
+  type InjectedMessage,
   type OverlayRule,
   type Revisions,
   type RunId,
@@ -42,6 +43,8 @@ export interface AdmittedRun {
   readonly promptFingerprint: string;
   readonly retry: ModelRetryConfig;
   readonly revisions: Revisions;
+  /** What plugins put before the submitted input. */
+  readonly injected?: readonly InjectedMessage[];
 }
 
 /** The agent of a selection with its composed prompt and chain, as events record it (S 0.3). */
@@ -133,7 +136,10 @@ export function openingEvents(
   run: AdmittedRun,
   start: {
     readonly clientRunId: ClientKey;
+    /** What is submitted. */
     readonly input: string;
+    /** What the person said, before plugins changed it. */
+    readonly originalInput: string;
     readonly requestDigest: Digest;
     readonly inputThroughSeq: number;
     readonly documents: readonly ContextDocument[];
@@ -152,7 +158,26 @@ export function openingEvents(
       request_digest: start.requestDigest,
     },
     ...(documents.length > 0 ? [{ type: "agent_md_loaded" as const, entries: documents }] : []),
-    { type: "user_input_submitted", input: start.input },
+    ...(run.injected ?? []).map(({ role, content }) => ({
+      type: "message_injected" as const,
+      role,
+      input: content,
+    })),
+    ...inputEvents(start),
   ];
   return payloads.map((payload) => ({ payload, runId: run.runId }));
+}
+
+/** What records that somebody said something, after plugins may have changed it (E-167). */
+function inputEvents(said: {
+  readonly input: string;
+  readonly originalInput: string;
+}): EventPayload[] {
+  const { input, originalInput } = said;
+  return [
+    ...(input === originalInput
+      ? []
+      : [{ type: "user_input_transformed" as const, original_input: originalInput, input }]),
+    { type: "user_input_submitted", input },
+  ];
 }

@@ -1,6 +1,8 @@
 import {
   type AttemptId,
   CookieError,
+  type Digest,
+  isCookieError,
   type ModelErrorSummary,
   type ModelTurn,
   type RunError,
@@ -10,8 +12,11 @@ import type { BoundModel, ModelRequest } from "../model/bound-model.ts";
 import { ModelError } from "../model/model-error.ts";
 import { createId } from "../support/create-id.ts";
 import { sleep } from "../support/deadline.ts";
+import { sha256Hex } from "../support/digest.ts";
 import { safeText } from "../support/safe-text.ts";
 import type { Speculation } from "../tool/speculation.ts";
+import { type AttemptHooks, attemptHooks } from "./attempt-hooks.ts";
+import { beforeSelect } from "./before-run.ts";
 import { withContextDocuments } from "./compose-prompt.ts";
 import { DeltaGatherer } from "./delta-gatherer.ts";
 import { classifyFailure, mayRetry, retryDelayMs } from "./retry-policy.ts";
@@ -54,12 +59,9 @@ export async function attemptTurn(context: RunContext, signal: AbortSignal): Pro
       await sleep(delayMs, signal);
       continue;
     }
-    if (kind === "fail_run" || !(await advance(context, failure))) {
-      return {
-        kind: "failed",
-        error: { code: "model_error", message: failure.message, model_error: failure },
-      };
-    }
+    const stays =
+      kind === "fail_run" ? lastError(failure) : await advance(context, failure, signal);
+    if (stays !== null) return stays;
   }
 }
 
@@ -72,14 +74,41 @@ async function attemptOnce(
   if (model === undefined) throw new CookieError("engine", "the chain position is out of range");
   const attemptId = createId<AttemptId>();
   position.attempts += 1;
-  await context.log.append(openAttempt(context, model, attemptId));
-  const speculation = context.speculate();
+  const attempted = { context, model, attemptId, maxCalls: MAX_CALLS_PER_TURN };
+  const hooks = attemptHooks(attempted, signal);
+  const isPrepared = hooks?.changesRequest !== true;
+  await context.log.append([
+    ...openAttempt(context, model, attemptId),
+    ...(isPrepared ? [requestPrepared(context, attemptId, context.run.promptFingerprint)] : []),
+  ]);
+  let speculation = context.speculate();
   try {
-    const finish = await streamTurn(context, model, attemptId, speculation, signal);
+    let request = buildRequest(context, model);
+    if (hooks !== null)
+      request = await passRequest(hooks, request, { context, attemptId, isPrepared });
+    let finish = await streamTurn(context, { model, attemptId, request, speculation }, signal);
+    const turn = hooks === null ? finish.turn : await hooks.messageEnd(finish.turn);
+    if (turn !== finish.turn) {
+      // What was prepared is for calls that may not be made any more.
+      speculation.discard();
+      speculation = context.speculate();
+      finish = { ...finish, turn };
+    }
     const turnSeq = commitTurn(context, model, attemptId, finish);
-    return { kind: "committed", turn: finish.turn, turnSeq, speculation };
+    return { kind: "committed", turn, turnSeq, speculation };
   } catch (error) {
     speculation.discard();
+    if (isCookieError(error, "operation_blocked") && !signal.aborted) {
+      const { message } = error;
+      const summary = { ...modelFailure("abort", safeText(message, 4096), false), stage: "hook" };
+      await context.log.append([
+        context.draft({ type: "attempt_abandoned", attempt_id: attemptId, error: summary }),
+      ]);
+      return {
+        kind: "failed",
+        error: { code: error.code, message: summary.message, model_error: summary },
+      };
+    }
     if (!(error instanceof ModelError) && !signal.aborted) throw error;
     const failure = error instanceof ModelError && !signal.aborted ? error.summary : null;
     await context.log.append([
@@ -104,27 +133,52 @@ function openAttempt(context: RunContext, model: BoundModel, attemptId: AttemptI
       resolved_model: model.selection,
       prompt_fingerprint: run.promptFingerprint,
     }),
-    context.draft({
-      type: "model_request_prepared",
-      attempt_id: attemptId,
-      prompt_fingerprint: run.promptFingerprint,
-    }),
   ];
+}
+
+function requestPrepared(
+  context: RunContext,
+  attemptId: AttemptId,
+  promptFingerprint: Digest,
+): EventDraft {
+  return context.draft({
+    type: "model_request_prepared",
+    attempt_id: attemptId,
+    prompt_fingerprint: promptFingerprint,
+  });
+}
+
+/** The request as plugins leave it; it counts as prepared once they are done with it. */
+async function passRequest(
+  hooks: AttemptHooks,
+  built: ModelRequest,
+  attempt: { context: RunContext; attemptId: AttemptId; isPrepared: boolean },
+): Promise<ModelRequest> {
+  const { context, attemptId, isPrepared } = attempt;
+  const request = await hooks.beforeRequest(built);
+  if (isPrepared) return request;
+  const fingerprint =
+    request.system === built.system ? context.run.promptFingerprint : sha256Hex(request.system);
+  await context.log.append([requestPrepared(context, attemptId, fingerprint)]);
+  return request;
 }
 
 /** Streams one response; deltas are published as they come, a named tool's plugin is warmed at once (E-057). */
 async function streamTurn(
   context: RunContext,
-  model: BoundModel,
-  attemptId: AttemptId,
-  speculation: Speculation,
+  attempt: {
+    readonly model: BoundModel;
+    readonly attemptId: AttemptId;
+    readonly request: ModelRequest;
+    readonly speculation: Speculation;
+  },
   signal: AbortSignal,
 ): Promise<{ turn: ModelTurn; warnings: string[] }> {
+  const { model, attemptId, request, speculation } = attempt;
   const deltas = new DeltaGatherer((type, text) =>
     context.log.appendStream(context.draft({ type, attempt_id: attemptId, text })),
   );
   try {
-    const request = buildRequest(context, model);
     const supplied = context.view.history.hasMedia
       ? await withMedia(context, model, request)
       : request;
@@ -239,12 +293,18 @@ function commitTurn(
   return turnSeq;
 }
 
-/** Moves to the next chain entry, with fresh counters; false when there is none (S-136). */
-async function advance(context: RunContext, error: ModelErrorSummary): Promise<boolean> {
+/** Moves to the next chain entry, with fresh counters; how the run ends when it cannot (S-136). */
+async function advance(
+  context: RunContext,
+  error: ModelErrorSummary,
+  signal: AbortSignal,
+): Promise<TurnOutcome | null> {
   const { position, run } = context;
   const from = run.chain[position.index];
   const to = run.chain[position.index + 1];
-  if (from === undefined || to === undefined) return false;
+  if (from === undefined || to === undefined) return lastError(error);
+  const refused = await refusedFallback(context, { from, to, error }, signal);
+  if (refused !== null) return refused;
   await context.log.append([
     context.draft({
       type: "model_fallback",
@@ -258,7 +318,39 @@ async function advance(context: RunContext, error: ModelErrorSummary): Promise<b
   ]);
   position.index += 1;
   position.retries = 0;
-  return true;
+  return null;
+}
+
+/** A model that may not be fallen back to leaves the run with the error that it has (E-163). */
+async function refusedFallback(
+  { stages: { hooks }, sessionId, rootSessionId, run }: RunContext,
+  change: { from: BoundModel; to: BoundModel; error: ModelErrorSummary },
+  signal: AbortSignal,
+): Promise<TurnOutcome | null> {
+  if (hooks?.has("model_before_select") !== true) return null;
+  const site = { sessionId, rootSessionId, runId: run.runId, toolCallId: null };
+  const from = change.from.selection;
+  const selection = { from, to: change.to.selection, source: "fallback_restore" as const };
+  try {
+    const outcome = await beforeSelect(hooks, site, selection, signal);
+    if (outcome.kind === "passed") return null;
+    if (outcome.kind !== "failure") return lastError(change.error);
+    const message = safeText(outcome.reason, 4096);
+    return {
+      kind: "failed",
+      error: { code: "operation_blocked", message, model_error: change.error },
+    };
+  } catch (error) {
+    if (signal.aborted) return { kind: "cancelled" };
+    throw error;
+  }
+}
+
+function lastError(failure: ModelErrorSummary): TurnOutcome {
+  return {
+    kind: "failed",
+    error: { code: "model_error", message: failure.message, model_error: failure },
+  };
 }
 
 function modelFailure(

@@ -1,6 +1,7 @@
 import type {
   EventPayloadOf,
   JsonObject,
+  ModelSelection,
   StoredEvent,
   ToolCallOwner,
   ToolResult,
@@ -28,6 +29,7 @@ export class History {
   readonly #callIds = new Set<string>();
   #open: OpenTurn | null = null;
   #hasMedia = false;
+  #selected: ModelSelection | null = null;
   contextDocuments: readonly ContextDocument[] = [];
 
   apply(event: StoredEvent): void {
@@ -35,6 +37,12 @@ export class History {
     switch (payload.type) {
       case "agent_md_loaded":
         this.contextDocuments = payload.entries;
+        break;
+      case "run_started":
+        this.#selected = payload.selection.model;
+        break;
+      case "message_injected":
+        this.#inject(payload);
         break;
       case "user_input_submitted":
         this.#open = null;
@@ -64,6 +72,19 @@ export class History {
   /** Model call ids already used, so that a repeated one can be told apart (B118). */
   get usedCallIds(): ReadonlySet<string> {
     return this.#callIds;
+  }
+
+  /** A system message may not stand in the middle of a conversation, so it is told by the side of the user. */
+  #inject({ role, input }: EventPayloadOf<"message_injected">): void {
+    this.#open = null;
+    if (role === "assistant" && this.#selected !== null) {
+      const content = [{ type: "text" as const, text: input }];
+      this.#messages.push({ role, content, model: this.#selected });
+      return;
+    }
+    const text =
+      role === "user" ? input : `<injected_message role="${role}">\n${input}\n</injected_message>`;
+    this.#messages.push({ role: "user", text, injected: true });
   }
 
   #commit(payload: EventPayloadOf<"model_turn_committed">): void {

@@ -124,8 +124,10 @@ async function promoteInputs(context: RunContext): Promise<boolean> {
 function proposeTitle(context: RunContext, { title }: RunSettings): void {
   const { view } = context;
   if (!title.enabled || view.title !== null || view.titleBlocked) return;
-  const first = view.history.messages.find((message) => message.role === "user");
-  const text = first === undefined ? null : excerptTitle(first.text, title.maxChars);
+  const first = view.history.messages.find(
+    (message) => message.role === "user" && message.injected !== true,
+  );
+  const text = first?.role !== "user" ? null : excerptTitle(first.text, title.maxChars);
   if (text === null) return;
   context.log.hold([
     context.draft({

@@ -26,6 +26,7 @@ import { canonicalJson } from "../support/canonical-json.ts";
 import { withDeadline } from "../support/deadline.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { Mailbox } from "../support/mailbox.ts";
+import { asksAboutAdmission, asksAboutInput, passAdmission, passInput } from "./admission-hooks.ts";
 import { describeSession } from "./describe-session.ts";
 import { insertRule } from "./permission-overlay.ts";
 import { RunSlot } from "./run-slot.ts";
@@ -53,6 +54,7 @@ export class SessionActor {
   readonly rootSessionId: SessionId;
   /** What people say while a run runs; it does not wait for the mailbox. */
   readonly inputs: SessionInputs;
+  readonly #parts: SessionParts;
   readonly #services: SessionServices;
   readonly #log: SessionLog;
   readonly #state: SessionState;
@@ -66,14 +68,14 @@ export class SessionActor {
   constructor(parts: SessionParts) {
     this.sessionId = parts.sessionId;
     this.rootSessionId = parts.rootSessionId;
+    this.#parts = parts;
     this.#services = parts.services;
     this.#log = parts.log;
     this.#state = parts.state;
     this.#presence = parts.presence;
     this.#gate = parts.gate;
     this.inputs = new SessionInputs({
-      log: parts.log,
-      state: parts.state,
+      ...parts,
       plugins: parts.services.stages.plugins,
       activeRun: () => this.#slot.run,
     });
@@ -136,12 +138,17 @@ export class SessionActor {
       if (this.#slot.run !== null) {
         throw new CookieError("session_running", "the session is running; wait, steer or cancel");
       }
-      const run = await admitRun(this.#services.facts, request.selection, this.#state.overlay);
+      let { input } = request;
+      if (asksAboutInput(this.#parts)) input = await passInput(this.#parts, input);
+      let run = await admitRun(this.#services.facts, request.selection, this.#state.overlay);
+      if (asksAboutAdmission(this.#parts)) run = await passAdmission(this.#parts, run, input);
       await this.#slot.settle();
       const documents = await this.#services.contextDocuments();
       await this.#log.append(
         openingEvents(run, {
           ...request,
+          input,
+          originalInput: request.input,
           requestDigest,
           inputThroughSeq: this.#state.inputThroughSeq,
           documents,

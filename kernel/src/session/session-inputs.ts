@@ -2,24 +2,35 @@ import { CookieError, type RunId, type ToolCallId } from "@cookie-agent/sdk/prot
 import type { AdmittedRun } from "../run/admit-run.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import type { ToolPlugins } from "../tool/call-context.ts";
+import { asksAboutInput, handledReason, passInput } from "./admission-hooks.ts";
 import type { SessionLog } from "./session-log.ts";
+import type { SessionParts } from "./session-parts.ts";
 import type { SessionState } from "./session-state.ts";
+
+/** What became of a steering input: a plugin may have seen to it itself, then nobody else hears of it. */
+export type Steered =
+  | { readonly accepted: true }
+  | { readonly accepted: false; readonly handled_reason: string };
 
 /** What people say into a run while it runs: steering for the model, keystrokes for its commands. */
 export class SessionInputs {
+  readonly #parts: SessionParts;
   readonly #log: SessionLog;
   readonly #state: SessionState;
   readonly #plugins: Pick<ToolPlugins, "stdin">;
   readonly #activeRun: () => AdmittedRun | null;
   /** Between steering and the run that takes it in: an input is promoted, recalled or void, never two of these. */
   readonly #boundary = new Mailbox();
+  /** Plugins look at one input after the other, while the run goes on. */
+  readonly #looking = new Mailbox();
 
-  constructor(parts: {
-    log: SessionLog;
-    state: SessionState;
-    plugins: Pick<ToolPlugins, "stdin">;
-    activeRun: () => AdmittedRun | null;
-  }) {
+  constructor(
+    parts: SessionParts & {
+      plugins: Pick<ToolPlugins, "stdin">;
+      activeRun: () => AdmittedRun | null;
+    },
+  ) {
+    this.#parts = parts;
     this.#log = parts.log;
     this.#state = parts.state;
     this.#plugins = parts.plugins;
@@ -31,11 +42,32 @@ export class SessionInputs {
     return this.#boundary.run(act);
   }
 
-  /** Keeps what was said for the next safe boundary (S 5.8). */
-  steer(runId: RunId, input: string): Promise<void> {
+  /** Keeps what was said for the next safe boundary (S 5.8), as plugins leave it. */
+  steer(runId: RunId, said: string): Promise<Steered> {
+    if (!asksAboutInput(this.#parts)) return this.#admit(runId, said, said);
+    return this.#looking.run(async () => {
+      this.#requireRun(runId);
+      let input: string;
+      try {
+        input = await passInput(this.#parts, said);
+      } catch (error) {
+        const handled_reason = handledReason(error);
+        if (handled_reason === undefined) throw error;
+        return { accepted: false, handled_reason };
+      }
+      return this.#admit(runId, input, said);
+    });
+  }
+
+  #admit(runId: RunId, input: string, said: string): Promise<Steered> {
     return this.#boundary.run(async () => {
       this.#requireRun(runId);
-      await this.#log.append([{ payload: { type: "user_input_admitted", input }, runId }]);
+      const transformed = { type: "user_input_transformed" as const, original_input: said, input };
+      await this.#log.append([
+        ...(input === said ? [] : [{ payload: transformed, runId }]),
+        { payload: { type: "user_input_admitted", input }, runId },
+      ]);
+      return { accepted: true };
     });
   }
 

@@ -13,6 +13,8 @@ import type { EventDraft } from "../event/event-draft.ts";
 import type { RunLog } from "../event/run-log.ts";
 import type { ApprovalGate } from "../permission/approval-gate.ts";
 import type { Policy } from "../permission/compile-rules.ts";
+import type { HookChain } from "../plugin/hook-chain.ts";
+import type { HookSite } from "../plugin/hook-site.ts";
 import type { KeyMutex } from "../support/key-mutex.ts";
 import type { DispatchContext, PrepareStages } from "./call-context.ts";
 import type { OutputHub } from "./output-hub.ts";
@@ -51,6 +53,8 @@ export interface DispatchStages extends PrepareStages {
   readonly keys: KeyMutex;
   readonly outputs: OutputHub;
   readonly limits: OutputLimits;
+  /** Absent: nobody looks at calls on their way. */
+  readonly hooks?: HookChain;
 }
 
 /** Of the message of a call's error. */
@@ -68,6 +72,12 @@ export interface ToolCallOutcome extends CallEnd {
   readonly toolCallId: ToolCallId;
   /** A decision was wanted of a user and none could be had. */
   readonly escalated: boolean;
+}
+
+/** Where the hooks of one call happen. */
+export function siteOf(turn: DispatchContext, toolCallId: ToolCallId): HookSite {
+  const { sessionId, rootSessionId, runId } = turn;
+  return { sessionId, rootSessionId, runId, toolCallId };
 }
 
 export function draft(runId: RunId, payload: EventPayload): EventDraft {

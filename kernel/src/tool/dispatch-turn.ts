@@ -11,6 +11,7 @@ import type { EventDraft } from "../event/event-draft.ts";
 import type { RunLog } from "../event/run-log.ts";
 import { createId } from "../support/create-id.ts";
 import { sleep } from "../support/deadline.ts";
+import { CallOrder } from "./call-order.ts";
 import { neverRan } from "./complete-call.ts";
 import { decidePermission, refusal } from "./decide-permission.ts";
 import {
@@ -59,8 +60,9 @@ export async function dispatchTurn(
     if (!calls.every(hasEnded)) await log.flush();
     const parallel = calls.filter(isParallel);
     const exclusive = calls.filter((call) => !hasEnded(call) && !isParallel(call));
+    const order = new CallOrder();
     const run = async (call: DispatchedCall): Promise<void> => {
-      await execute(call, turn, stages, signal);
+      await execute(call, turn, stages, signal, order);
       log.hold(endDrafts([call], turn));
       // The last end is recorded with what follows the turn.
       if (!calls.every(hasEnded)) await log.flush();
@@ -160,11 +162,12 @@ async function execute(
   turn: CommittedTurn,
   stages: DispatchStages,
   signal: AbortSignal,
+  order: CallOrder,
 ): Promise<void> {
   const { prepared } = call;
   if (prepared === undefined) return;
   call.prepared = undefined;
-  call.end = await executeCall(prepared, call.call, turn, stages, signal);
+  call.end = await executeCall(prepared, call.call, turn, stages, signal, order);
 }
 
 function drop(call: DispatchedCall, stages: DispatchStages): void {

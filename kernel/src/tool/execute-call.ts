@@ -1,5 +1,9 @@
 import { CookieError, isCookieError, type ToolCallResult } from "@cookie-agent/sdk/protocol";
+import type { HookChain } from "../plugin/hook-chain.ts";
 import { sleep } from "../support/deadline.ts";
+import { passAfterResult } from "./after-result.ts";
+import { type HookedCall, passBeforeCall } from "./before-call.ts";
+import type { CallOrder } from "./call-order.ts";
 import { CallOutput } from "./call-output.ts";
 import { completeCall, failCall, neverRan } from "./complete-call.ts";
 import type { CallEnd, CommittedTurn, DispatchStages, TurnCall } from "./dispatch-stages.ts";
@@ -7,14 +11,54 @@ import { discardToken, type PreparedCall, prepareCall, requirePinned } from "./p
 import { holdKeys } from "./serialization-keys.ts";
 
 /**
- * Runs one permitted call to its end: its keys, one request, its output. Whatever happens to the plugin is an end
+ * Runs one permitted call to its end: its hooks, its keys, one request, its output. Whatever happens to the plugin is an end
  * that the model can read, so this does not reject.
  *
  * @param signal Aborted when the run is cancelled; the plugin host then allows two seconds of clean-up (E-105).
  */
-export async function executeCall(
+export function executeCall(
   prepared: PreparedCall,
   call: TurnCall,
+  turn: CommittedTurn,
+  stages: DispatchStages,
+  signal: AbortSignal,
+  order?: CallOrder,
+): Promise<CallEnd> {
+  const permitted = { prepared, call };
+  const { hooks } = stages;
+  return hooks?.has("tool_before_call") === true
+    ? executeAfterHooks(hooks, permitted, { turn, stages, signal, order })
+    : executeHooked(permitted, turn, stages, signal);
+}
+
+async function executeAfterHooks(
+  hooks: HookChain,
+  permitted: HookedCall,
+  within: {
+    readonly turn: CommittedTurn;
+    readonly stages: DispatchStages;
+    readonly signal: AbortSignal;
+    readonly order: CallOrder | undefined;
+  },
+): Promise<CallEnd> {
+  const { turn, stages, signal, order } = within;
+  const place = order?.enter();
+  try {
+    const hooked = await passBeforeCall(hooks, permitted, turn, stages, signal);
+    // Keys are asked for in model order, whichever hook answers first.
+    if (hooked.prepared.keys.length > 0) await place?.turn;
+    const end = executeHooked(hooked, turn, stages, signal);
+    place?.leave();
+    return await end;
+  } catch (error) {
+    return neverRan(error);
+  } finally {
+    place?.leave();
+  }
+}
+
+async function executeHooked(
+  { prepared, call }: HookedCall,
   turn: CommittedTurn,
   stages: DispatchStages,
   signal: AbortSignal,
@@ -26,16 +70,19 @@ export async function executeCall(
     discardToken(prepared, stages.plugins);
     return neverRan(error);
   }
+  let end: CallEnd;
   try {
     if (signal.aborted) throw new CookieError("cancelled", "the call was cancelled");
     requirePinned(prepared.bound, stages.plugins);
-    return await runCall(prepared, call, turn, stages, signal);
+    end = await runCall(prepared, call, turn, stages, signal);
   } catch (error) {
     discardToken(prepared, stages.plugins);
     return neverRan(error);
   } finally {
     release();
   }
+  if (stages.hooks?.has("tool_after_result") !== true) return end;
+  return passAfterResult(stages.hooks, end, prepared, turn, stages);
 }
 
 async function runCall(

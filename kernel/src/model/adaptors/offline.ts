@@ -53,6 +53,9 @@ export function bindOfflineModel(): BoundModel {
     outputTokens: null,
     toolCalling: true,
     media: textOnly(OFFLINE_MODEL, "offline"),
+    takes: { temperature: false, topP: false },
+    headers: null,
+    samplingFor: () => ({}),
     price: () => 0n,
     stream: playTurn,
   };

@@ -1,0 +1,81 @@
+import { isCookieError, type ModelSelection, type RunSelection } from "@cookie-agent/sdk/protocol";
+import { blockedError } from "../plugin/blocked-error.ts";
+import type { HookChain, HookOutcome } from "../plugin/hook-chain.ts";
+import type { AdmittedRun } from "../run/admit-run.ts";
+import { beforeInput, beforeSelect, beforeStart } from "../run/before-run.ts";
+import { recallSelection } from "../run/resolve-agent.ts";
+import type { SessionParts } from "./session-parts.ts";
+
+type Parts = Pick<SessionParts, "sessionId" | "rootSessionId" | "services" | "state">;
+
+/** Shows what a person says to a root session; rejects with `input_handled` or `operation_blocked`. */
+export async function passInput(parts: Parts, text: string): Promise<string> {
+  const { hooks } = parts.services.stages;
+  if (hooks === undefined) return text;
+  const outcome = await beforeInput(hooks, siteOf(parts), text, unending());
+  return passedOr(outcome, "input_handled");
+}
+
+/** Whether somebody looks at a run before it is recorded. */
+export function asksAboutAdmission({ services }: Parts): boolean {
+  return services.stages.hooks?.has("model_before_select", "agent_before_start") === true;
+}
+
+/** Delegated sessions are told things by agents, not by people. */
+export function asksAboutInput({ services, state }: Parts): boolean {
+  return services.stages.hooks?.has("user_before_input") === true && state.origin?.type === "root";
+}
+
+/**
+ * Shows a run before anything of it is recorded; yields it as the plugins leave it. Rejects with
+ * `model_selection_blocked` or `operation_blocked`; the session then is as it was.
+ */
+export async function passAdmission(
+  parts: Parts,
+  run: AdmittedRun,
+  input: string,
+): Promise<AdmittedRun> {
+  const { hooks } = parts.services.stages;
+  if (hooks?.has("model_before_select") === true) await passSelection(parts, hooks, run);
+  if (hooks?.has("agent_before_start") !== true) return run;
+  const outcome = await beforeStart(hooks, siteOf(parts), { run, input }, unending());
+  return passedOr(outcome, "operation_blocked");
+}
+
+async function passSelection(parts: Parts, hooks: HookChain, run: AdmittedRun): Promise<void> {
+  const { facts } = parts.services;
+  const { lastAgent, lastModel } = parts.state;
+  const from = lastAgent === null ? null : lastModel;
+  const to = run.chain[0]?.selection ?? run.selection.model;
+  if (from !== null && isSame(from, to)) return;
+  const configured: RunSelection | null = recallSelection(facts, null);
+  const isConfigured = from === null && configured !== null && isSame(configured.model, to);
+  const source = isConfigured ? "config" : "user";
+  const outcome = await beforeSelect(hooks, siteOf(parts), { from, to, source }, unending());
+  passedOr(outcome, "model_selection_blocked");
+}
+
+function passedOr<S>(outcome: HookOutcome<S>, code: Parameters<typeof blockedError>[1]): S {
+  if (outcome.kind === "passed") return outcome.state;
+  throw blockedError(outcome, code);
+}
+
+/** The reason, when a plugin has seen to an input itself. */
+export function handledReason(error: unknown): string | undefined {
+  if (!isCookieError(error, "input_handled")) return undefined;
+  const { reason } = error.data;
+  return typeof reason === "string" ? reason : error.message;
+}
+
+function siteOf({ sessionId, rootSessionId, state }: Parts) {
+  return { sessionId, rootSessionId, runId: state.activeRun?.runId ?? null, toolCallId: null };
+}
+
+function isSame(one: ModelSelection, other: ModelSelection): boolean {
+  return one.model === other.model && one.variant === other.variant;
+}
+
+/** Nobody can cancel an admission; each hook has its own bound. */
+function unending(): AbortSignal {
+  return new AbortController().signal;
+}

@@ -1,0 +1,101 @@
+import type { ToolCallError, ToolResult } from "@cookie-agent/sdk/protocol";
+import type { HookChain } from "../plugin/hook-chain.ts";
+import { safeLines } from "../support/safe-text.ts";
+import {
+  type CallEnd,
+  type CommittedTurn,
+  type DispatchStages,
+  siteOf,
+} from "./dispatch-stages.ts";
+import type { PreparedCall } from "./prepare-call.ts";
+
+/** Of a result's text (T-135). */
+const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
+const WITHHELD = "what the call said is withheld";
+
+/**
+ * Shows how one call ended to the plugins that want to see it, before it is recorded. They change what the model
+ * reads: display, metadata and what was captured stay as the tool left them. A cancelled call is shown too, because
+ * what it printed is kept.
+ */
+export async function passAfterResult(
+  hooks: HookChain,
+  end: CallEnd,
+  prepared: PreparedCall,
+  turn: CommittedTurn,
+  stages: DispatchStages,
+): Promise<CallEnd> {
+  const before = readText(end);
+  const outcome = await hooks.run(
+    "tool_after_result",
+    siteOf(turn, prepared.toolCallId),
+    {
+      state: before,
+      facts: (text) => ({
+        tool: prepared.bound.name,
+        arguments: prepared.args,
+        result_content: text,
+        is_error: isError(end),
+      }),
+      take: (text, { replacement_content: replacement, note }, plugin) => {
+        const { maxBytes } = stages.limits;
+        if (Buffer.byteLength(replacement ?? "") > maxBytes) {
+          return { kind: "invalid", problem: `the replacement is longer than ${maxBytes} bytes` };
+        }
+        const lines = [
+          replacement ?? text,
+          ...(note === undefined ? [] : [`[${plugin}: ${note}]`]),
+        ];
+        const next = lines.filter((line) => line !== "").join("\n");
+        if (Buffer.byteLength(next) > MAX_OUTPUT_BYTES) {
+          return { kind: "invalid", problem: "there is no room for the note" };
+        }
+        return { kind: "go", state: next };
+      },
+    },
+    // Not the run's signal: a filter that is not asked would let through what a cancelled call has printed.
+    new AbortController().signal,
+  );
+  if (outcome.kind === "passed") {
+    return outcome.state === before ? end : withText(end, prepared, outcome.state);
+  }
+  const error = end.error ?? { code: "operation_blocked", message: "" };
+  const message = safeLines(`${outcome.reason}; ${WITHHELD}`, 4096);
+  return {
+    outcome: end.outcome === "completed" ? "failed" : end.outcome,
+    result: resultOf(end, prepared, ""),
+    error: { code: error.code, message },
+  };
+}
+
+/** What the model would read of it. */
+function readText({ result, error }: CallEnd): string {
+  return [result?.output ?? "", error?.message ?? ""].filter((text) => text !== "").join("\n\n");
+}
+
+function withText(end: CallEnd, prepared: PreparedCall, text: string): CallEnd {
+  const error: ToolCallError | null = end.error && {
+    code: end.error.code,
+    message: "the call did not complete; a plugin has changed what it said",
+  };
+  return { outcome: end.outcome, result: resultOf(end, prepared, text), error };
+}
+
+function resultOf({ result }: CallEnd, prepared: PreparedCall, output: string): ToolResult {
+  if (result !== null) return { ...result, output };
+  return {
+    title: prepared.presentation.title,
+    output,
+    display: null,
+    metadata: {},
+    retained_output: null,
+    attachments: [],
+  };
+}
+
+function isError({ outcome, result }: CallEnd): boolean {
+  const flags = result?.metadata["plugin"];
+  const isFlagged =
+    typeof flags === "object" && flags !== null && "is_error" in flags && flags.is_error === true;
+  return outcome !== "completed" || isFlagged;
+}
