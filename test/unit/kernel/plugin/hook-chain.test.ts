@@ -1,0 +1,304 @@
+import { join } from "node:path";
+import { CookieError, type HookName, type RunId } from "@cookie-agent/sdk/protocol";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { HookChain, type HookPass } from "../../../../kernel/src/plugin/hook-chain.ts";
+import type { HookPlugins, HookSite } from "../../../../kernel/src/plugin/hook-site.ts";
+import {
+  beforeCompact,
+  beforeFork,
+  beforeRevert,
+} from "../../../../kernel/src/plugin/session-operation-hooks.ts";
+import { createId } from "../../../../kernel/src/support/create-id.ts";
+import { delivered, type HookPlugin, writeHookPlugins } from "../../../support/hook-plugin.ts";
+import { createTempProject } from "../../../support/temp-project.ts";
+import { entryFor, never, openHost, SESSION } from "./open-host.ts";
+
+const SITE: HookSite = {
+  sessionId: SESSION,
+  rootSessionId: SESSION,
+  runId: createId<RunId>(),
+  toolCallId: null,
+};
+
+/** One answer per plugin, for any hook: a value, or an error that it rejects with. */
+type Answers = Readonly<Record<string, unknown>>;
+
+function chainOf(answers: Answers, required: readonly string[] = []) {
+  const notes: string[] = [];
+  const asked: { plugin: string; facts: unknown }[] = [];
+  const plugins: HookPlugins = {
+    interceptors: () =>
+      Object.keys(answers).map((plugin) => ({ plugin, required: required.includes(plugin) })),
+    intercept: async (plugin, _hook, { facts }) => {
+      asked.push({ plugin, facts });
+      const answer = answers[plugin];
+      if (answer instanceof Error) throw answer;
+      return answer as never;
+    },
+  };
+  const chain = new HookChain(plugins, {
+    note: (session, plugin, kind, message) =>
+      notes.push(`${session === SESSION ? "" : "?"}${plugin} ${kind}: ${message}`),
+  });
+  return { chain, notes, asked };
+}
+
+const TEXT: HookPass<"user_before_input", string> = {
+  state: "Hi",
+  facts: (text) => ({ text }),
+  take: (text, { action, new_text: next, reason }) =>
+    action === "handled" ? { kind: "handled", reason } : { kind: "go", state: next ?? text },
+};
+
+const to = (text: string) => ({ action: "transform", new_text: text });
+
+describe("a chain", () => {
+  test("[E-160] hands on what each made of it, and an undefined answer counts for nothing", async () => {
+    const { chain, asked } = chainOf({
+      a: to("1"),
+      b: undefined,
+      c: to("2"),
+      d: { action: "allow" },
+    });
+    const outcome = await chain.run("user_before_input", SITE, TEXT, never());
+    expect(outcome).toEqual({ kind: "passed", state: "2" });
+    expect(asked.map(({ facts }) => facts)).toEqual(
+      ["Hi", "1", "1", "2"].map((text) => ({ text })),
+    );
+  });
+
+  test.for([
+    ["timeout", "interception_timeout"],
+    ["resource_limit", "oversized_event"],
+    ["busy", "interception_crash"],
+    ["plugin_crashed", "interception_crash"],
+    ["plugin_unavailable", "interception_crash"],
+    ["protocol_violation", "interception_crash"],
+  ])("[E-162] a plugin that fails with %s is skipped and told as %s", async ([code = "", kind]) => {
+    const { chain, notes } = chainOf({ a: new CookieError(code, "why\nnot"), b: to("1") });
+    const outcome = await chain.run("user_before_input", SITE, TEXT, never());
+    expect(outcome).toEqual({ kind: "passed", state: "1" });
+    expect(notes).toEqual([`a ${kind}: user_before_input: why not`]);
+  });
+
+  test("[E-204] a required one that fails ends it with a reason that names it", async () => {
+    const { chain, asked } = chainOf({ a: new CookieError("busy", "full"), b: to("1") }, ["a"]);
+    expect(await chain.run("user_before_input", SITE, TEXT, never())).toEqual({
+      kind: "failure",
+      plugin: "a",
+      reason: "the required plugin a failed at user_before_input: full",
+    });
+    expect(asked).toHaveLength(1);
+  });
+
+  test("a failure that is none of the plugin's is not hidden", async () => {
+    const { chain } = chainOf({ a: new TypeError("a bug") });
+    await expect(chain.run("user_before_input", SITE, TEXT, never())).rejects.toThrow("a bug");
+  });
+
+  test("a cancelled chain rejects, even when its last plugin has answered", async () => {
+    const stop = new AbortController();
+    const { chain } = chainOf({ a: to("1") });
+    const pass: typeof TEXT = {
+      ...TEXT,
+      take: (text) => {
+        stop.abort();
+        return { kind: "go", state: text };
+      },
+    };
+    await expect(chain.run("user_before_input", SITE, pass, stop.signal)).rejects.toMatchObject({
+      code: "cancelled",
+    });
+  });
+});
+
+describe("hooks of session operations", () => {
+  const compaction = { checkpointId: "c-1", instructions: "Be short." };
+
+  test("[E-160] [E-166] compaction: additions gather, an override stands, each sees both", async () => {
+    const { chain, asked } = chainOf({
+      a: { addendum: "keep names" },
+      b: { instructions_override: "Be long.", addendum: "keep dates" },
+      c: {},
+    });
+    expect(await beforeCompact(chain, SITE, compaction, never())).toEqual({
+      kind: "passed",
+      state: { additions: ["keep names", "keep dates"], override: "Be long." },
+    });
+    expect(asked.map(({ facts }) => facts)).toEqual([
+      { checkpoint_id: "c-1", additions: [], instructions: "Be short." },
+      { checkpoint_id: "c-1", additions: ["keep names"], instructions: "Be short." },
+      { checkpoint_id: "c-1", additions: ["keep names", "keep dates"], instructions: "Be long." },
+    ]);
+  });
+
+  test("[E-163] compaction: a cancel ends the chain with its reason", async () => {
+    const { chain, notes } = chainOf({ a: { cancel: true, reason: "not now" }, b: {} });
+    expect(await beforeCompact(chain, SITE, compaction, never())).toEqual({
+      kind: "blocked",
+      plugin: "a",
+      reason: "not now",
+    });
+    expect(notes).toEqual(["a hook_blocked: session_before_compact: not now"]);
+  });
+
+  test("[E-166] compaction: additions over 64 KiB together and a longer override are skipped", async () => {
+    const half = "x".repeat(33_000);
+    const { chain, notes } = chainOf({
+      a: { addendum: half },
+      b: { addendum: half },
+      c: { instructions_override: "y".repeat(65_537) },
+    });
+    expect(await beforeCompact(chain, SITE, compaction, never())).toEqual({
+      kind: "passed",
+      state: { additions: [half], override: null },
+    });
+    expect(notes.map((note) => note.slice(0, 22))).toEqual([
+      "b invalid_modification",
+      "c invalid_modification",
+    ]);
+  });
+
+  test("[E-160] [E-163] fork: allowed by all, or blocked by one", async () => {
+    const allowed = chainOf({ a: { action: "allow" } });
+    expect(await beforeFork(allowed.chain, SITE, 7, never())).toMatchObject({ kind: "passed" });
+    expect(allowed.asked[0]?.facts).toEqual({ through_seq: 7 });
+    const { chain } = chainOf({ a: { action: "block" }, b: { action: "allow" } });
+    expect(await beforeFork(chain, SITE, 7, never())).toEqual({
+      kind: "blocked",
+      plugin: "a",
+      reason: "the plugin a gave no reason",
+    });
+  });
+
+  test("[E-160] [E-163] revert: an override is what the next one sees, a block ends it", async () => {
+    const revert = { throughSeq: 3, instructions: null };
+    const { chain, asked } = chainOf({
+      a: { action: "override", instructions_override: "Start anew." },
+      b: { action: "allow" },
+    });
+    expect(await beforeRevert(chain, SITE, revert, never())).toEqual({
+      kind: "passed",
+      state: "Start anew.",
+    });
+    expect(asked[1]?.facts).toEqual({ through_seq: 3, instructions: "Start anew." });
+    const blocking = chainOf({ a: { action: "block", reason: "no" } });
+    expect(await beforeRevert(blocking.chain, SITE, revert, never())).toMatchObject({
+      kind: "blocked",
+      reason: "no",
+    });
+  });
+
+  test.for(["compact", "fork", "revert"] as const)(
+    "[E-204] %s: a required plugin that fails blocks it",
+    async (operation) => {
+      const { chain } = chainOf({ a: new CookieError("timeout", "late") }, ["a"]);
+      const outcome = {
+        compact: () => beforeCompact(chain, SITE, compaction, never()),
+        fork: () => beforeFork(chain, SITE, 7, never()),
+        revert: () => beforeRevert(chain, SITE, { throughSeq: 3, instructions: null }, never()),
+      };
+      expect(await outcome[operation]()).toMatchObject({ kind: "failure", plugin: "a" });
+    },
+  );
+});
+
+describe("over real processes", () => {
+  async function openChain(plugins: readonly HookPlugin[], options = {}) {
+    const project = await createTempProject();
+    onTestFinished(() => project.remove());
+    await project.writeState("config.toml", "");
+    await writeHookPlugins(project, plugins);
+    const entries = plugins.map(({ name, keys }) =>
+      entryFor(name, {
+        launch: { kind: "path", directory: join(project.stateDir, "hook-plugins", name) },
+        required: keys === "required",
+      }),
+    );
+    const { host } = await openHost({ entries, ...options });
+    const notes: string[] = [];
+    const chain = new HookChain(host, {
+      note: (_session, plugin, kind) => notes.push(`${plugin} ${kind}`),
+    });
+    return { chain, host, notes, project };
+  }
+
+  test.for(["", "required"])("[E-162] [E-204] a full queue skips a plugin%s", async (keys) => {
+    const { chain, notes, project } = await openChain(
+      [
+        {
+          name: "busy",
+          keys,
+          hooks: {
+            user_before_input: async (_facts, { cancelled }) => {
+              await cancelled;
+              return { action: "allow" };
+            },
+          },
+          manifest: { max_in_flight: 1 },
+        },
+      ],
+      { limits: { queuedRequests: 0 } },
+    );
+    const stop = new AbortController();
+    const first = chain.run("user_before_input", SITE, TEXT, stop.signal).catch(() => undefined);
+    await expect.poll(() => delivered(project)).toHaveLength(1);
+    const second = await chain.run("user_before_input", SITE, TEXT, never());
+    expect(second.kind).toBe(keys === "required" ? "failure" : "passed");
+    expect(notes).toEqual(["busy interception_crash"]);
+    stop.abort();
+    await first;
+  });
+
+  test.for(["", "required"])(
+    "[E-162] [E-204] a payload over the line limit is not sent to a plugin%s",
+    async (keys) => {
+      const { chain, notes, project } = await openChain([
+        { name: "look", keys, hooks: { user_before_input: () => ({ action: "allow" }) } },
+      ]);
+      const pass = { ...TEXT, state: "x".repeat(4_194_304) };
+      const outcome = await chain.run("user_before_input", SITE, pass, never());
+      expect(outcome.kind).toBe(keys === "required" ? "failure" : "passed");
+      expect(notes).toEqual(["look oversized_event"]);
+      expect(await delivered(project)).toEqual([]);
+      expect((await chain.run("user_before_input", SITE, TEXT, never())).kind).toBe("passed");
+    },
+  );
+
+  test("[E-116] [E-117] a hook's context reaches host services while it is open, and only then", async () => {
+    const { chain, project } = await openChain([
+      {
+        name: "store",
+        hooks: {
+          user_before_input: async ({ text }, { count, params, plugin }) => {
+            const shared = globalThis as { spent?: string };
+            const context_id = count === 1 ? params.context_id : shared.spent;
+            shared.spent = params.context_id;
+            try {
+              await plugin.ask("host/artifacts/write", { context_id, text });
+              return { action: "transform", new_text: "stored" };
+            } catch (error) {
+              return { action: "transform", new_text: String((error as { code: unknown }).code) };
+            }
+          },
+        },
+        manifest: {
+          capabilities: { intercept: ["user_before_input"], host: ["artifacts.write"] },
+        },
+      },
+    ]);
+    const first = await chain.run("user_before_input", SITE, TEXT, never());
+    const second = await chain.run("user_before_input", SITE, TEXT, never());
+    expect([first, second]).toEqual([
+      { kind: "passed", state: "stored" },
+      { kind: "passed", state: "context_invalid" },
+    ]);
+    expect(await delivered(project)).toHaveLength(2);
+  });
+
+  test("nobody intercepts: no hook has anybody", async () => {
+    const { chain, host } = await openChain([]);
+    expect(host.interceptors("tool_before_call" satisfies HookName)).toEqual([]);
+    expect(chain.has("tool_before_call", "user_before_input")).toBe(false);
+  });
+});
