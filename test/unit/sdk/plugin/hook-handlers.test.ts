@@ -93,7 +93,7 @@ test.for(Object.entries(NOTHING))(
   async ([name, nothing]) => {
     const answer = await runHook(name as HookName, () => undefined, {
       params: { session_id: SESSION, context_id: "c-1" } as never,
-      connection: {} as never,
+      host: () => ({}) as never,
       signal: new AbortController().signal,
     });
     expect(answer).toEqual(nothing);
