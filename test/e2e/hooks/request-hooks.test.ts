@@ -313,22 +313,22 @@ describe("provider_before_request", () => {
   });
 
   test.for([
-    ["another model", `{ ...payload, model: "dearer" }`],
+    ["another model", { model: "dearer" }],
     [
       "a tool that the run does not have",
-      `{ ...payload, tools: [{ name: "nuke", description: "", parameters: {} }] }`,
+      { tools: [{ name: "nuke", description: "", parameters: {} }] },
     ],
-  ])("[E-166] a payload with %s is skipped", async ([, script]) => {
+  ] as const)("[E-166] a payload with %s is skipped", async ([, change]) => {
     const kernel = await openWith([
       {
         name: "bad",
         hooks: {
           provider_before_request: ({ payload }) => ({
             action: "replace",
-            payload: new Function("payload", `return ${process.env["SCRIPT"]}`)(payload),
+            payload: Object.assign(payload, JSON.parse(process.env["CHANGE"] ?? "")),
           }),
         },
-        keys: `env = { SCRIPT = ${JSON.stringify(script)} }`,
+        keys: `env = { CHANGE = ${JSON.stringify(JSON.stringify(change))} }`,
       },
     ]);
     const { end } = await kernel.run("Hi");
