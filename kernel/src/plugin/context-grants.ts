@@ -35,21 +35,23 @@ export class ContextGrants {
   emitTokens: EmitTokens | undefined;
   readonly #grants = new Map<ContextId, Grant>();
 
-  /**
-   * @param times The clock of the request, null when it has no limit, and how long the right may serve for `plugin/emit`
-   *   at the most.
-   */
+  /** @param times The clock of the request; null when it has no limit. */
   grant(
     scope: ContextScope,
     context: CallContext,
-    times: { readonly clock?: RequestClock | null; readonly emitMs?: number } = {},
+    times: { readonly clock?: RequestClock | null } = {},
   ): ContextId {
-    const { clock = null, emitMs = Number.POSITIVE_INFINITY } = times;
+    const { clock = null } = times;
     const id = createId<ContextId>();
     const written = context.written ?? new Set();
     this.#grants.set(id, { scope, context, written, clock, end: null });
-    this.emitTokens?.open(id, context.sessionId, emitMs);
+    this.emitTokens?.open(id, context.sessionId);
     return id;
+  }
+
+  /** The request has run out of time: what it would still publish has to come soon. */
+  endEmission(id: ContextId, withinMs: number): void {
+    this.emitTokens?.endWithin(id, withinMs);
   }
 
   /** Whose right it is; undefined for one that is unknown or over. */

@@ -21,7 +21,7 @@ interface Spent {
 
 interface Active {
   readonly sessionId: SessionId;
-  /** Infinite until the notification is written, and for a request until its time is known to be over. */
+  /** Infinite until the notification is written, or the request has timed out. */
   expiresAtMs: number;
 }
 
@@ -57,9 +57,15 @@ export class EmitTokens {
     if (token !== undefined) token.expiresAtMs = this.#now() + this.#limits.lifeMs;
   }
 
-  /** The context of a request, good until `spend` and at most for `lifeMs`. */
-  open(id: ContextId, sessionId: SessionId, lifeMs: number): void {
-    this.#requests.set(id, { sessionId, expiresAtMs: this.#now() + lifeMs });
+  /** The context of a request, good until `spend`. */
+  open(id: ContextId, sessionId: SessionId): void {
+    this.#requests.set(id, { sessionId, expiresAtMs: Number.POSITIVE_INFINITY });
+  }
+
+  /** The token of a request has only so long to live. */
+  endWithin(id: ContextId, lifeMs: number): void {
+    const token = this.#requests.get(id);
+    if (token !== undefined) token.expiresAtMs = this.#now() + lifeMs;
   }
 
   /** What is worth something is spent by this, whatever comes of it. */

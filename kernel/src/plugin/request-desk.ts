@@ -97,6 +97,10 @@ export class RequestDesk {
       }, options.cleanupMs ?? limits.cancelCleanupMs);
     };
     const onAbort = () => interrupt(interruptionOf(signal));
+    const onTimeout = (afterMs: number) => {
+      if (contextId !== undefined) grants.endEmission(contextId, EMIT_GRACE_MS);
+      interrupt(timedOut(afterMs));
+    };
     const answered = () => {
       clock?.stop();
       clearTimeout(patience);
@@ -109,14 +113,9 @@ export class RequestDesk {
     };
 
     const clock =
-      timeoutMs === null ? null : new RequestClock(timeoutMs, () => interrupt(timedOut(timeoutMs)));
+      timeoutMs === null ? null : new RequestClock(timeoutMs, () => onTimeout(timeoutMs));
     const contextId =
-      context === undefined
-        ? undefined
-        : grants.grant(context.scope, context.facts, {
-            clock,
-            emitMs: (timeoutMs ?? Infinity) + EMIT_GRACE_MS,
-          });
+      context === undefined ? undefined : grants.grant(context.scope, context.facts, { clock });
     this.#open.add(interrupt);
     signal.addEventListener("abort", onAbort, { once: true });
     rpc

@@ -1,10 +1,15 @@
-import type { ContextId, SessionId } from "@cookie-agent/sdk/protocol";
+import { type ContextId, type SessionId, ToolsCall } from "@cookie-agent/sdk/protocol";
+import { Connection, createMemoryPair } from "@cookie-agent/sdk/rpc";
 import * as fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { ContextGrants } from "../../../../kernel/src/plugin/context-grants.ts";
 import { EmitQuota } from "../../../../kernel/src/plugin/emit-quota.ts";
 import { EmitTokens } from "../../../../kernel/src/plugin/emit-tokens.ts";
 import { PLUGIN_LIMITS } from "../../../../kernel/src/plugin/plugin-limits.ts";
+import { RequestDesk } from "../../../../kernel/src/plugin/request-desk.ts";
+import { RequestSlots } from "../../../../kernel/src/plugin/request-slots.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
+import { callOf, never, SESSION } from "./open-host.ts";
 
 const A = createId<SessionId>();
 const B = createId<SessionId>();
@@ -79,11 +84,13 @@ describe("a token", () => {
       ContextId,
       ContextId,
     ];
-    for (const id of [open, answered]) tokens.open(id, A, Number.POSITIVE_INFINITY);
-    tokens.open(late, B, 30_100);
+    for (const id of [open, answered]) tokens.open(id, A);
+    tokens.open(late, B);
     tokens.spend(answered);
     expect(tokens.redeem(answered)).toEqual({ state: "spent", sessionId: A });
-    clock.nowMs += 30_100;
+    clock.nowMs += 600_000;
+    tokens.endWithin(late, 100);
+    clock.nowMs += 100;
     expect(tokens.redeem(late)).toEqual({ state: "spent", sessionId: B });
     expect(tokens.redeem(open)).toEqual({ state: "good", sessionId: A });
   });
@@ -91,9 +98,66 @@ describe("a token", () => {
   test("[E-148] no flood of events takes the token of an open request", () => {
     const { tokens, deliver } = openTokens();
     const id = createId<ContextId>();
-    tokens.open(id, A, Number.POSITIVE_INFINITY);
+    tokens.open(id, A);
     for (let i = 0; i < 3_000; i += 1) deliver(B);
     expect(tokens.redeem(id)).toEqual({ state: "good", sessionId: A });
+  });
+});
+
+describe("a request", () => {
+  test("[E-148] one that has timed out may publish for 100 ms more, and not when it was given up", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const [near, far] = createMemoryPair();
+    const rpc = new Connection({ transport: near, side: "kernel" });
+    const plugin = new Connection({ transport: far, side: "plugin" });
+    const contexts: ContextId[] = [];
+    plugin.onRequest(ToolsCall, (params) => {
+      contexts.push(params.context_id);
+      return new Promise(() => undefined);
+    });
+    rpc.listen();
+    plugin.listen();
+    const grants = new ContextGrants();
+    const tokens = new EmitTokens(PLUGIN_LIMITS.emitTokens);
+    grants.emitTokens = tokens;
+    const desk = new RequestDesk({
+      rpc,
+      grants,
+      slots: new RequestSlots(8, 8),
+      limits: PLUGIN_LIMITS,
+      onDeaf: () => undefined,
+      onIdle: () => undefined,
+    });
+    const ask = () => {
+      const { params } = callOf("slow");
+      const facts = {
+        plugin: "p",
+        sessionId: SESSION,
+        rootSessionId: SESSION,
+        runId: params.run_id,
+        toolCallId: params.invocation_id,
+      };
+      const outcome = desk.ask(ToolsCall, {
+        signal: never(),
+        timeoutMs: 1_000,
+        context: { scope: "call", facts },
+        params: (contextId) => ({ ...params, context_id: contextId }),
+      });
+      return expect(outcome).rejects.toMatchObject({ code: "timeout" });
+    };
+    const failures = [ask(), ask(), ask()];
+    await vi.waitFor(() => expect(contexts).toHaveLength(3), { interval: 0 });
+    const [soon, late, unused] = contexts as [ContextId, ContextId, ContextId];
+    await vi.advanceTimersByTimeAsync(1_099);
+    expect(tokens.redeem(soon).state).toBe("good");
+    await vi.advanceTimersByTimeAsync(1);
+    expect(tokens.redeem(late).state).toBe("spent");
+    await vi.advanceTimersByTimeAsync(2_000);
+    await Promise.all(failures);
+    expect(tokens.redeem(unused).state).toBe("spent");
+    rpc.close();
+    plugin.close();
   });
 });
 
