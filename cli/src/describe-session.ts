@@ -53,6 +53,12 @@ export function describeEvent(payload: EventPayload): string | null {
       return row("run", `cancelled: ${payload.reason ?? ""}`);
     case "run_interrupted":
       return row("run", `interrupted: ${payload.reason ?? ""}`);
+    case "plugin_event_added":
+      return row("plugin", `${payload.plugin} published ${payload.name}`);
+    case "plugin_diagnostic": {
+      const { plugin, kind, count, message } = payload;
+      return row("plugin", `${plugin}: ${kind}, ${count} times: ${message}`);
+    }
     default:
       return null;
   }

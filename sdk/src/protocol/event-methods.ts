@@ -27,8 +27,14 @@ export const PluginEvent = notification(
     run_id: RunId.nullable(),
     /** Good for one `plugin/emit` within 5 s. */
     context_id: ContextId,
+    /** Grows within a session; types that were not asked for leave gaps. */
     seq: z.int().min(1),
-    event: z.looseObject({ type: z.string() }),
+    /** The event as its session's log holds it; types of a later kernel may come. */
+    event: z.looseObject({
+      /** Its kind. */
+      type: z.string(),
+    }),
+    /** When it was recorded. */
     timestamp: Timestamp,
   }),
 );
@@ -40,6 +46,7 @@ export const PluginBusEvent = notification(
     session_id: SessionId,
     /** Good for one `plugin/emit` within 5 s. */
     context_id: ContextId,
+    /** Who published it. */
     plugin: PluginName,
     name: EventName,
     payload: EventValue,
@@ -47,8 +54,11 @@ export const PluginBusEvent = notification(
 );
 
 const emission = fromPlugin({
+  /** The session of the context; any other is refused (E-149). */
   session_id: SessionId,
+  /** Of an event, a bus event or an unanswered request; each serves one publication (E-148). */
   context_id: ContextId,
+  /** 1 to 128 characters without controls; any other is dropped (E-151). */
   name: z.string(),
   payload: EventValue,
 });
@@ -57,8 +67,11 @@ const RouteOutcome = z.enum(["published", "dropped", "rejected"]);
 
 /** What became of a publication on each route; a route that the plugin does not declare is `rejected` (E-146). */
 export const EmitResult = z.object({
+  /** As it was given, cut at 512 bytes. */
   name: z.string(),
+  /** To other plugins and clients that listen now. */
   bus: RouteOutcome,
+  /** Into the session's log. */
   durable: RouteOutcome,
   /** Why a declared route did not take it; absent when every declared one did. */
   reason: boundedText(1, 1024).optional(),
