@@ -1,6 +1,12 @@
 import { closeSync, fstatSync } from "node:fs";
-import { defineTool, ToolError, type ToolInvocation } from "@cookie-agent/sdk/plugin";
+import {
+  defineTool,
+  type ToolAnswer,
+  ToolError,
+  type ToolInvocation,
+} from "@cookie-agent/sdk/plugin";
 import * as z from "zod";
+import { attachIfMedia } from "./attach-file.ts";
 import { respellingNote } from "./equal-name.ts";
 import { holdFolder } from "./held-folder.ts";
 import { listFolder } from "./list-folder.ts";
@@ -43,13 +49,13 @@ type ReadArgs = z.output<typeof parameters>;
 type Invocation = ToolInvocation<ReadArgs, PreparedPath>;
 
 export const read = defineTool({
-  description: `Reads a text file, a folder or an artifact.
+  description: `Reads a text file, a folder, an image or PDF, or an artifact.
 
 - A file comes back as numbered lines ("1: first line"); the numbers are not part of the file.
 - A folder comes back as its entries, subfolders with a trailing "/".
 - A page has at most "limit" lines. When more follows, metadata.next_offset (and next_byte inside a very long line) say where to go on.
 - artifact:// URIs from truncated output return the stored text without line numbers.
-- Only UTF-8 text is shown; for anything else the error names what the file is.`,
+- Images, PDFs and other media are attached where the model takes them. Other files must be UTF-8 text; the error names what they are.`,
   parameters,
   permissionName: "read",
   displayArgument: "filePath",
@@ -102,7 +108,11 @@ export const read = defineTool({
   },
 });
 
-async function readPath({ target: prepared }: PreparedPath, { args, signal }: Invocation) {
+async function readPath(
+  { target: prepared }: PreparedPath,
+  invocation: Invocation,
+): Promise<ToolAnswer> {
+  const { args, signal } = invocation;
   const target = revalidateTarget(prepared, sameSnapshot);
   const { offset, byte, limit } = pageOf(args);
   const note = respellingNote(target.respelled);
@@ -120,10 +130,13 @@ async function readPath({ target: prepared }: PreparedPath, { args, signal }: In
   }
   const fd = openTarget(target, sameSnapshot);
   try {
-    const chunks = readChunks(fd, target.path, signal, Number(target.leaf?.size ?? 0n));
+    const size = Number(target.leaf?.size ?? 0n);
+    const attached = await attachIfMedia({ fd, path: target.path, size }, invocation);
+    if (attached !== undefined) return attached;
+    const chunks = readChunks(fd, target.path, signal, size);
     const page = await readPage(chunks, target.path, { offset, byte, limit });
     // What was cut off while it was read would look like the end of the file.
-    if (fstatSync(fd).size < Number(target.leaf?.size ?? 0n)) throw targetChanged(target.path);
+    if (fstatSync(fd).size < size) throw targetChanged(target.path);
     const empty = page.totalLines === 0 ? "\n(empty file)" : "";
     return {
       content: `<path>${target.path}</path>\n<type>file</type>\n<content>\n${page.text}</content>${empty}${tail}`,

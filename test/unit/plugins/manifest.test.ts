@@ -22,7 +22,7 @@ test("[E-031] [E-058] [E-073] builtin.fs declares the slots read, write and edit
   expect(manifest).toMatchObject({
     name: "builtin.fs",
     runtime: { kind: "node", entry: "dist/fs.js", group: "core" },
-    capabilities: { host: ["artifacts.read"] },
+    capabilities: { host: ["artifacts.read", "media"] },
   });
   const file = { display_argument: "filePath", concurrency: "parallel", timeout_ms: 300_000 };
   const writing = { permission_name: "write", prepare: { mode: "dynamic", actions: ["write"] } };
