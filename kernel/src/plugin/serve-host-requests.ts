@@ -12,9 +12,8 @@ import { decodeBase64 } from "../support/decode-base64.ts";
 import { requireReadable } from "./artifact-rights.ts";
 import type { HostRequestsOptions } from "./host-requests-options.ts";
 import type { CallContext } from "./host-services.ts";
-import { serveMediaRequests } from "./serve-media-requests.ts";
+import { serveLaterRequests } from "./serve-later-requests.ts";
 import { serveMethod } from "./serve-method.ts";
-import { serveSessionRequests } from "./serve-session-requests.ts";
 
 /**
  * Answers what a plugin asks of the kernel (section 8). In this order: initialized, granted, params, context (E-118).
@@ -39,8 +38,7 @@ export function serveHostRequests(rpc: Connection, options: HostRequestsOptions)
       return stored;
     },
   );
-  serveMediaRequests(rpc, options);
-  serveSessionRequests(rpc, options);
+  serveLaterRequests(rpc, options);
 }
 
 async function storeContent(

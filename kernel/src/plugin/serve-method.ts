@@ -14,36 +14,50 @@ import type { CallContext } from "./host-services.ts";
 
 type Contextual = { readonly context_id: ContextId };
 
-/** Serves one method of scope `request` or `call`: initialized, granted, params, context, in this order (E-118). */
+/** A request that may be answered: its params, and on whose behalf it was made. */
+export interface OpenedContext<M extends Method> {
+  readonly context: CallContext;
+  readonly params: ParamsOf<M> & Contextual;
+}
+
+/** Serves one method of scope `request` or `call`. */
 export function serveMethod<M extends Method>(
   rpc: Connection,
   options: HostRequestsOptions,
   method: M,
   service: HostGrant,
   scope: ContextScope,
-  act: (
-    context: CallContext,
-    params: ParamsOf<M> & Contextual,
-    signal: AbortSignal,
-  ) => Promise<ResultInput<M>>,
+  act: (context: CallContext, params: ParamsOf<M> & Contextual) => Promise<ResultInput<M>>,
 ): void {
   // The connection would check the params first, and tell a plugin without the right about them.
   const unchecked = { ...method, params: z.unknown() };
-  rpc.onRequest(unchecked, async (raw, signal) => {
-    requireInitialized(options, method);
-    if (!options.isGranted(service)) throw notGranted(method, service);
-    const params = parseParams(method, raw) as ParamsOf<M> & Contextual;
-    return act(options.grants.resolve(params.context_id, scope), params, signal);
+  rpc.onRequest(unchecked, async (raw) => {
+    requireInitialized(options, method.name);
+    const { context, params } = openContext(raw, options, method, service, scope);
+    return act(context, params);
   });
 }
 
-export function requireInitialized(options: HostRequestsOptions, method: Method): void {
-  if (options.initialized()) return;
-  throw new CookieError("not_initialized", `answer plugin/initialize before ${method.name}`);
+/** Throws the first that is missing of grant, valid params and a context of the scope, in this order (E-118). */
+export function openContext<M extends Method>(
+  raw: unknown,
+  options: HostRequestsOptions,
+  method: M,
+  service: HostGrant,
+  scope: ContextScope,
+): OpenedContext<M> {
+  if (!options.isGranted(service)) throw notGranted(method.name, service);
+  const params = parseParams(method, raw) as ParamsOf<M> & Contextual;
+  return { context: options.grants.resolve(params.context_id, scope), params };
 }
 
-export function notGranted(method: Method, capability: string): CookieError {
-  return new CookieError("not_granted", `${method.name} needs the capability ${capability}`, {
+export function requireInitialized(options: HostRequestsOptions, method: string): void {
+  if (options.initialized()) return;
+  throw new CookieError("not_initialized", `answer plugin/initialize before ${method}`);
+}
+
+export function notGranted(method: string, capability: string): CookieError {
+  return new CookieError("not_granted", `${method} needs the capability ${capability}`, {
     data: { capability },
   });
 }

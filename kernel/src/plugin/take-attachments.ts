@@ -1,3 +1,5 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import type { SessionId, ToolCallResult, TrustTier } from "@cookie-agent/sdk/protocol";
 import type { ArtifactStore } from "../artifact/artifact-store.ts";
 import { requireAttachable } from "./artifact-rights.ts";
@@ -7,8 +9,8 @@ import { storeScratch } from "./store-scratch.ts";
 export type AnsweredAttachment = NonNullable<ToolCallResult["attachments"]>[number];
 
 /**
- * The attachments of an answer, every one of them an artifact that the plugin may have (E-110). Rejects with what keeps
- * the first one from it.
+ * The attachments of an answer, every one of them an artifact that the plugin may have (E-110). A scratch file is taken
+ * away once it is stored: the plugin is not told when that is. Rejects with what keeps the first one from it.
  */
 export async function takeAttachments(
   attachments: readonly AnsweredAttachment[],
@@ -30,5 +32,8 @@ export async function takeAttachments(
       taken.push({ ...facts, artifact: uri });
     }
   }
+  const files = new Set(attachments.flatMap(({ scratch: name }) => name ?? []));
+  // One that cannot be removed is removed with the directory.
+  await Promise.all([...files].map((name) => rm(join(scratch, name)).catch(() => undefined)));
   return taken;
 }

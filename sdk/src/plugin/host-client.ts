@@ -3,7 +3,8 @@ import type { ParamsInput, ParamsOf, ResultOf } from "../protocol/method.ts";
 import type { JsonObject } from "../protocol/scalars.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { cutText } from "../rpc/safe-message.ts";
-import { createServiceClient, type ServiceClient } from "./service-client.ts";
+import { createServiceClient } from "./open-service-client.ts";
+import type { ServiceClient } from "./service-client.ts";
 
 export type LogLevel = ParamsOf<typeof HostLog>["level"];
 

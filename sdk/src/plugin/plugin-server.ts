@@ -1,6 +1,5 @@
 import { CookieError, isCookieError } from "../protocol/errors.ts";
 import { HOOKS, type HookParams } from "../protocol/hooks.ts";
-import { ConfigGet } from "../protocol/host-session.ts";
 import type { HookName } from "../protocol/manifest.ts";
 import type { Method, ParamsOf, ResultInput } from "../protocol/method.ts";
 import {
@@ -168,9 +167,11 @@ export class PluginServer {
       tier: params.plugin.tier,
       engineVersion: params.engine_version,
       services: params.capabilities.services,
-      kernelConfig: async (section) =>
-        (await this.#connection.request(ConfigGet, { section }, { timeoutMs: CONFIG_WAIT_MS }))
-          .value,
+      kernelConfig: async (section) => {
+        const { ConfigGet } = await import("../protocol/host-session.ts");
+        const options = { timeoutMs: CONFIG_WAIT_MS };
+        return (await this.#connection.request(ConfigGet, { section }, options)).value;
+      },
       log: (level, message, fields) => writeLog(this.#connection, level, message, fields),
     };
   }

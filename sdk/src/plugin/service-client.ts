@@ -1,22 +1,20 @@
-import {
+import type {
   DelegationCancel,
   DelegationResult,
   DelegationStart,
   DelegationTargets,
 } from "../protocol/host-delegation.ts";
-import { GoalsGet, GoalsUpdate } from "../protocol/host-goals.ts";
-import { MediaDeliver, MediaSniff } from "../protocol/host-media.ts";
-import { MessagesSend } from "../protocol/host-messages.ts";
-import { ArtifactsRead, ArtifactsWrite } from "../protocol/host-methods.ts";
-import { PermissionAsk, SessionInfo } from "../protocol/host-session.ts";
-import { SkillsCommit, SkillsGet, SkillsList } from "../protocol/host-skills.ts";
+import type { GoalsGet, GoalsUpdate } from "../protocol/host-goals.ts";
+import type { MediaDeliver, MediaSniff } from "../protocol/host-media.ts";
+import type { MessagesSend } from "../protocol/host-messages.ts";
+import type { ArtifactsWrite } from "../protocol/host-methods.ts";
+import type { PermissionAsk, SessionInfo } from "../protocol/host-session.ts";
+import type { SkillsCommit, SkillsGet, SkillsList } from "../protocol/host-skills.ts";
 import type { Method, ParamsInput, ResultOf } from "../protocol/method.ts";
 import type { ToolCallResult } from "../protocol/plugin-methods.ts";
-import type { ContextId } from "../protocol/scalars.ts";
-import type { Connection } from "../rpc/connection.ts";
-import { type AttachmentFile, saveAttachment } from "./save-attachment.ts";
+import type { AttachmentFile } from "./save-attachment.ts";
 
-type ParamsFor<M extends Method> = Omit<ParamsInput<M>, "context_id" | "_meta">;
+export type ParamsFor<M extends Method> = Omit<ParamsInput<M>, "context_id" | "_meta">;
 type Attachment = NonNullable<ToolCallResult["attachments"]>[number];
 
 /**
@@ -47,7 +45,7 @@ export interface ServiceClient {
   writeArtifactFile(scratchName: string): Promise<ResultOf<typeof ArtifactsWrite>>;
   /**
    * Saves bytes in the scratch directory under a name of their own and yields what goes into the answer's
-   * `attachments`. Needs no grant; the kernel checks media when the answer arrives, at most 64 MiB.
+   * `attachments`. Needs no grant; the kernel checks media when the answer arrives, at most 64 MiB, and takes the file.
    */
   attach(bytes: Uint8Array, file?: AttachmentFile): Promise<Attachment>;
   /** Facts about the session, private to the harness. Needs `session.info`; `model` only above tier untrusted. */
@@ -98,56 +96,4 @@ export interface ServiceClient {
 export interface MediaContent {
   readonly artifact?: string;
   readonly scratch?: string;
-}
-
-const REQUEST_TIMEOUT_MS = 30_000;
-
-export function createServiceClient(
-  connection: Connection,
-  contextId: string,
-  signal: AbortSignal,
-  scratch: string,
-): ServiceClient {
-  const context = { context_id: contextId as ContextId };
-  const options = { signal, timeoutMs: REQUEST_TIMEOUT_MS };
-  /** Some answers are as far away as a person. */
-  const patient = { signal };
-  const ask = <M extends Method>(
-    method: M,
-    params: ParamsFor<M>,
-    how: { readonly signal: AbortSignal; readonly timeoutMs?: number } = options,
-  ) => connection.request(method, { ...params, ...context } as ParamsInput<M>, how);
-  return {
-    readArtifactBytes: async ({ uri, byteOffset, byteLimit }) => {
-      const range = { uri, byte_offset: byteOffset, byte_limit: byteLimit };
-      const answer = await ask(ArtifactsRead, range);
-      return {
-        bytes: Buffer.from(answer.data ?? "", "base64"),
-        nextByte: answer.next_byte,
-        totalBytes: answer.total_bytes,
-      };
-    },
-    writeArtifactFile: (name) => ask(ArtifactsWrite, { scratch: name }),
-    attach: (bytes, file) => saveAttachment(scratch, bytes, file),
-    sessionInfo: () => ask(SessionInfo, {}),
-    askPermission: (question) => ask(PermissionAsk, question, patient),
-    sniffMedia: (content) => ask(MediaSniff, content),
-    deliverMedia: (content) => ask(MediaDeliver, content),
-    delegation: {
-      start: (child) => ask(DelegationStart, child),
-      result: (page) => ask(DelegationResult, page, page.wait === true ? patient : options),
-      cancel: (child) => ask(DelegationCancel, child),
-      targets: async () => (await ask(DelegationTargets, {})).targets,
-    },
-    sendMessage: (message) => ask(MessagesSend, message),
-    goals: {
-      get: async () => (await ask(GoalsGet, {})).goal,
-      update: async (items) => (await ask(GoalsUpdate, { items })).goal,
-    },
-    skills: {
-      list: async () => (await ask(SkillsList, {})).skills,
-      get: (name, args = "") => ask(SkillsGet, { name, args }),
-      commit: (skill) => ask(SkillsCommit, skill),
-    },
-  };
 }

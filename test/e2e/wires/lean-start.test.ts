@@ -1,3 +1,6 @@
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { providerToml, startModelServer, type Wire } from "../../support/model-server.ts";
 import { runCookie } from "../../support/run-cookie.ts";
@@ -29,3 +32,55 @@ test.for<Wire>(["openai-chat", "openai-responses", "anthropic"])(
     });
   },
 );
+
+/** Writes the address of every module that the process loads into the file that `LOADED` names. */
+const HOOK = `import { appendFileSync } from "node:fs";
+export async function load(url, context, next) {
+  appendFileSync(process.env.LOADED, url + "\\n");
+  return next(url, context);
+}`;
+const REGISTER = `import { register } from "node:module";
+register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(HOOK)}`)});`;
+
+/** Words that stand in what only attachments, media and host services need. */
+const SELDOM = [
+  "the checksum of a chunk is wrong",
+  "its cross-references are not where it says",
+  "it has a second name",
+  "cannot be attached: ",
+  "left out: ",
+  "does not declare the action",
+  "the configuration has no section",
+];
+
+test("a run with tools that attach nothing loads nothing of attachments and host services", async () => {
+  const project = await useProject();
+  const server = await startModelServer(
+    { calls: [{ name: "read", arguments: { filePath: "notes.txt" } }] },
+    { text: "done" },
+  );
+  onTestFinished(() => server.close());
+  await project.writeState("config.toml", providerToml(server));
+  await project.write("notes.txt", "words\n");
+  const list = join(project.home, "loaded");
+
+  const run = await runCookie(project, ["run", "--permission-mode", "yolo", "hi"], {
+    env: {
+      LOADED: list,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(REGISTER)}`,
+    },
+  });
+
+  expect(run).toMatchObject({ exitCode: 0, stdout: "done\n" });
+  const loaded = (await readFile(list, "utf8")).split("\n").filter((url) => /cli\/dist/.test(url));
+  expect(loaded.length).toBeGreaterThan(2);
+  expect(await wordsIn(loaded.map((url) => fileURLToPath(url)))).toEqual([]);
+  const dist = dirname(fileURLToPath(loaded[0] ?? ""));
+  const all = (await readdir(dist)).filter((name) => name.endsWith(".js"));
+  expect(await wordsIn(all.map((name) => join(dist, name)))).toEqual(SELDOM);
+});
+
+async function wordsIn(files: readonly string[]): Promise<string[]> {
+  const sources = await Promise.all(files.map((file) => readFile(file, "utf8")));
+  return SELDOM.filter((words) => sources.some((source) => source.includes(words)));
+}

@@ -2,46 +2,45 @@ import {
   type ContextId,
   CookieError,
   type Digest,
-  MediaDeliver,
-  MediaSniff,
+  type MediaDeliver,
+  type MediaSniff,
   type ParamsOf,
   type ResultInput,
 } from "@cookie-agent/sdk/protocol";
-import type { Connection } from "@cookie-agent/sdk/rpc";
 import { parseArtifactUri, publicArtifactUri } from "../artifact/artifact-uri.ts";
+import { gateMedia } from "../artifact/gate-media.ts";
+import { importScratch, readScratchHead } from "../artifact/import-scratch.ts";
+import { inspectMedia, sniffArtifact } from "../artifact/inspect-media.ts";
+import { type MediaType, SNIFF_BYTES, sniffMedia } from "../artifact/sniff-media.ts";
 import { decodeBase64 } from "../support/decode-base64.ts";
 import { requireReadable } from "./artifact-rights.ts";
 import type { HostRequestsOptions } from "./host-requests-options.ts";
 import type { CallContext } from "./host-services.ts";
-import { requireSession, serveMethod } from "./serve-method.ts";
+import { requireSession } from "./serve-method.ts";
 
 const MAX_SNIFF_DATA_BYTES = 64 * 1024;
 
-/** What some content is, and whether the model would get it (E-111). What looks at media is loaded when it is asked. */
-export function serveMediaRequests(rpc: Connection, options: HostRequestsOptions): void {
-  serveMethod(rpc, options, MediaSniff, "media", "request", async (context, params) => {
-    const type = await sniff(context, params, options);
-    return type === undefined ? { mime: null } : type;
-  });
-  serveMethod(rpc, options, MediaDeliver, "media", "call", (context, params) =>
-    deliver(context, params, options),
-  );
+/** What some content is (T-151); undefined media are null. */
+export async function sniffContent(
+  context: CallContext,
+  params: ParamsOf<typeof MediaSniff>,
+  options: HostRequestsOptions,
+): Promise<ResultInput<typeof MediaSniff>> {
+  const type = await typeOf(context, params, options);
+  return type ?? { mime: null };
 }
 
-async function sniff(
+async function typeOf(
   context: CallContext,
   { context_id: contextId, artifact, scratch, data }: ParamsOf<typeof MediaSniff>,
   options: HostRequestsOptions,
-) {
-  const { sniffArtifact } = await import("../artifact/inspect-media.ts");
-  const { SNIFF_BYTES, sniffMedia } = await import("../artifact/sniff-media.ts");
+): Promise<MediaType | undefined> {
   if (artifact !== undefined) {
     const { artifacts } = options.services;
     const sha256 = readableDigest(context, contextId, artifact, options);
     return sniffArtifact(artifacts, context.rootSessionId, { sha256 });
   }
   if (scratch !== undefined) {
-    const { readScratchHead } = await import("../artifact/import-scratch.ts");
     const { head, byteLength } = await readScratchHead(options.scratch(), scratch, SNIFF_BYTES);
     return sniffMedia(head, byteLength, scratch);
   }
@@ -57,7 +56,8 @@ async function sniff(
   return sniffMedia(bytes, Number.MAX_SAFE_INTEGER);
 }
 
-async function deliver(
+/** Stores media and tells where the model would get it; throws what would keep it from that (E-111). */
+export async function deliverMedia(
   context: CallContext,
   params: ParamsOf<typeof MediaDeliver>,
   options: HostRequestsOptions,
@@ -65,13 +65,10 @@ async function deliver(
   const { context_id: contextId, artifact, scratch, filename } = params;
   const { artifacts } = options.services;
   const target = requireSession(context).media();
-  const { inspectMedia } = await import("../artifact/inspect-media.ts");
-  const { gateMedia } = await import("../artifact/gate-media.ts");
   let sha256: Digest;
   if (scratch === undefined) {
     sha256 = readableDigest(context, contextId, artifact ?? "", options);
   } else {
-    const { importScratch } = await import("../artifact/import-scratch.ts");
     const stored = await importScratch(
       artifacts,
       context.rootSessionId,

@@ -1,0 +1,66 @@
+import {
+  ConfigGet,
+  CookieError,
+  type HostGrant,
+  MediaDeliver,
+  MediaSniff,
+  type Method,
+  PermissionAsk,
+  SessionInfo,
+} from "@cookie-agent/sdk/protocol";
+import { deliverMedia, sniffContent } from "./answer-media.ts";
+import { answerAsk, answerConfig, answerInfo } from "./answer-session.ts";
+import type { HostRequestsOptions } from "./host-requests-options.ts";
+import { notGranted, openContext } from "./serve-method.ts";
+
+/** Services that this kernel does not offer yet: nobody is granted them. */
+const UNSERVED: Readonly<Record<string, HostGrant>> = {
+  "host/delegation/cancel": "delegation",
+  "host/delegation/result": "delegation",
+  "host/delegation/start": "delegation",
+  "host/delegation/targets": "delegation",
+  "host/goals/get": "goals",
+  "host/goals/update": "goals",
+  "host/messages/send": "messaging",
+  "host/skills/commit": "skills.commit",
+  "host/skills/get": "skills.read",
+  "host/skills/list": "skills.read",
+};
+
+/** Answers one request of an initialized plugin: granted, params, context, in this order (E-118). */
+export async function answerRequest(
+  name: string,
+  raw: unknown,
+  options: HostRequestsOptions,
+  signal: AbortSignal,
+): Promise<unknown> {
+  switch (name) {
+    case "host/config/get":
+      return checked(ConfigGet, await answerConfig(raw, options));
+    case "host/session/info": {
+      const { context } = openContext(raw, options, SessionInfo, "session.info", "request");
+      return checked(SessionInfo, answerInfo(context, options));
+    }
+    case "host/permission/ask": {
+      const opened = openContext(raw, options, PermissionAsk, "permission.ask", "call");
+      return checked(PermissionAsk, await answerAsk(opened, options, signal));
+    }
+    case "host/media/sniff": {
+      const { context, params } = openContext(raw, options, MediaSniff, "media", "request");
+      return checked(MediaSniff, await sniffContent(context, params, options));
+    }
+    case "host/media/deliver": {
+      const { context, params } = openContext(raw, options, MediaDeliver, "media", "call");
+      return checked(MediaDeliver, await deliverMedia(context, params, options));
+    }
+    default:
+      throw notGranted(name, UNSERVED[name] ?? name);
+  }
+}
+
+/** What leaves has the form that the protocol promises. */
+function checked(method: Method, result: unknown): unknown {
+  const parsed = method.result.safeParse(result);
+  if (parsed.success) return parsed.data;
+  throw new CookieError("internal", `the result of ${method.name} is invalid`);
+}
