@@ -79,13 +79,27 @@ module.exports = {
       name: "plugin-and-client-never-meet",
       severity: "error",
       from: { path: "^sdk/src/plugin/" },
-      to: { path: "^sdk/src/(?:client|agent|host)/" },
+      to: { path: "^sdk/src/(?:client|agent|host|testing)/" },
     },
     {
       name: "client-and-plugin-never-meet",
       severity: "error",
       from: { path: "^sdk/src/(?:client|agent)/" },
       to: { path: "^sdk/src/(?:plugin|host)/" },
+    },
+    {
+      name: "testing-is-not-imported",
+      comment:
+        "the test kit builds on the contract, and nothing that ships in a plugin or the kernel builds on it",
+      severity: "error",
+      from: { path: "^(?:sdk/src/(?!testing/)|kernel/|plugins/)" },
+      to: { path: "^sdk/(?:src|dist)/testing/" },
+    },
+    {
+      name: "testing-knows-no-client",
+      severity: "error",
+      from: { path: "^sdk/src/testing/" },
+      to: { path: "^sdk/src/(?:client|agent|host)/" },
     },
     {
       name: "cli-imports-entries",

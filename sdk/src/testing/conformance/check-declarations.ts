@@ -1,0 +1,66 @@
+import { isDeepStrictEqual } from "node:util";
+import { ToolDeclaration } from "../../protocol/tool.ts";
+import { excerpt, isRecord } from "../answer.ts";
+import { type Check, fail } from "./check.ts";
+
+export const checkDeclarations: Check = {
+  id: "C-05",
+  title: "declarations: the manifest says what is served, and every argument exists",
+  ids: ["E-034", "E-038"],
+  async run(bench) {
+    const { introduction } = await bench.start(await bench.folder());
+    const { manifest } = bench.options.subject;
+    const served = introduction["tools"];
+    const declared = manifest?.tools ?? [];
+    if (manifest === null && !Array.isArray(served)) {
+      fail("has no manifest and named no tools", "answer capabilities and tools");
+    }
+    for (const tool of Array.isArray(served) ? (served as unknown[]) : []) {
+      const name = isRecord(tool) ? String(tool["name"]) : "a tool";
+      const parsed = ToolDeclaration.safeParse(tool);
+      if (!parsed.success) {
+        const issue = parsed.error.issues[0];
+        fail(
+          `declares ${excerpt(name)} with a wrong ${issue?.path.join(".") || "member"} (${issue?.message})`,
+          "declare it as section 6.1 says",
+        );
+      }
+      judgeArguments(parsed.data);
+      if (manifest === null) continue;
+      const expected = declared.find((candidate) => candidate.name === parsed.data.name);
+      if (expected === undefined) {
+        fail(`serves the tool ${name}, which its manifest does not have`, "declare it there");
+      }
+      if (!isDeepStrictEqual(normalized(expected), normalized(parsed.data))) {
+        fail(`serves ${name} otherwise than its manifest says`, "generate the manifest anew");
+      }
+    }
+    for (const tool of declared) judgeArguments(tool);
+  },
+};
+
+function judgeArguments(tool: ToolDeclaration): void {
+  const { properties } = tool.parameters;
+  const known = isRecord(properties) ? properties : {};
+  if (tool.parameters["type"] !== "object") {
+    fail(`declares ${tool.name} with parameters that are no object`, 'set "type": "object"');
+  }
+  const { primary_resource_param, display_argument, stdin_argument, prepare } = tool;
+  const named = [primary_resource_param, display_argument, stdin_argument];
+  if (prepare?.mode === "static") {
+    named.push(...[...prepare.resources, ...(prepare.serialize ?? [])].map(({ arg }) => arg));
+  }
+  for (const name of named) {
+    if (typeof name === "string" && !Object.hasOwn(known, name)) {
+      fail(
+        `names the argument ${name} in the declaration of ${tool.name}, which has no such parameter`,
+        "name a property of its parameters",
+      );
+    }
+  }
+}
+
+/** As JSON, without members that are not there. */
+function normalized(tool: ToolDeclaration): unknown {
+  return JSON.parse(JSON.stringify(tool));
+}

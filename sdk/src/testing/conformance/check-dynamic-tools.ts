@@ -1,0 +1,62 @@
+import { ToolDeclaration } from "../../protocol/tool.ts";
+import { describeAnswer, excerpt, isRecord } from "../answer.ts";
+import type { Bench, Started } from "./bench.ts";
+import { type Check, fail, skip } from "./check.ts";
+
+const MOST_TOOLS = 512;
+
+export const checkDynamicTools: Check = {
+  id: "C-20",
+  title: "dynamic tools: complete lists of valid declarations, claims that resolve",
+  ids: ["E-130", "E-131", "E-133"],
+  async run(bench) {
+    if (bench.options.subject.manifest?.capabilities?.dynamic_tools !== true) {
+      skip("the plugin does not declare dynamic_tools");
+    }
+    const started = await bench.start(await bench.folder());
+    const { driver } = started.peer;
+    const lists = () => driver.frames.filter(({ method }) => method === "host/tools/list_changed");
+    await driver.until(() => lists().length > 0, bench.limits.answerMs);
+    const [list] = lists();
+    if (list === undefined) skip("it sent no list");
+    if (!list.isRequest) {
+      fail("sent host/tools/list_changed as a notification", "send it as a request");
+    }
+    const { tools, claims = [] } = list.params;
+    if (!Array.isArray(tools) || tools.length > MOST_TOOLS) {
+      fail("sent no list of at most 512 tools", "send its complete list as `tools`");
+    }
+    for (const tool of tools as unknown[]) judge(tool);
+    if (!Array.isArray(claims)) fail("sent claims that are no list", "send a list of prefixes");
+    for (const claim of claims as unknown[]) await resolves(bench, started, claim);
+  },
+};
+
+async function resolves(bench: Bench, { peer }: Started, claim: unknown): Promise<void> {
+  if (typeof claim !== "string" || !/^[A-Za-z0-9_-]+\*$/.test(claim)) {
+    fail(`claims ${excerpt(String(claim))}`, "claim prefixes that end in *");
+  }
+  const name = `${claim.slice(0, -1)}x`;
+  const { answerMs } = bench.limits;
+  const answer = await peer.driver.request("plugin/tools/resolve", { name }, answerMs);
+  const tool = answer.kind === "result" ? answer.result["tool"] : undefined;
+  if (tool === null) return;
+  if (tool === undefined) {
+    fail(
+      `answered plugin/tools/resolve with ${describeAnswer(answer)}`,
+      'answer {"tool": declaration} or {"tool": null}',
+    );
+  }
+  judge(tool);
+}
+
+function judge(tool: unknown): void {
+  const parsed = ToolDeclaration.safeParse(tool);
+  if (parsed.success) return;
+  const name = isRecord(tool) ? excerpt(String(tool["name"])) : "a tool";
+  const issue = parsed.error.issues[0];
+  fail(
+    `declares ${name} with a wrong ${issue?.path.join(".") || "member"} (${issue?.message})`,
+    "declare it as section 6.1 says",
+  );
+}
