@@ -1,5 +1,13 @@
 import type { Command } from "./command.ts";
 import { doctor } from "./commands/doctor.ts";
+import { callPlugin } from "./commands/plugin/call.ts";
+import { checkPlugin } from "./commands/plugin/check.ts";
+import { initPlugin } from "./commands/plugin/init.ts";
+import { listPlugins } from "./commands/plugin/list.ts";
+import { pluginLogs } from "./commands/plugin/logs.ts";
+import { pluginStatus } from "./commands/plugin/status.ts";
+import { testPlugin } from "./commands/plugin/test.ts";
+import { trustPlugin } from "./commands/plugin/trust.ts";
 import { run } from "./commands/run.ts";
 import { listSessions } from "./commands/session/list.ts";
 import { showSession } from "./commands/session/show.ts";
@@ -9,6 +17,14 @@ import { trust } from "./commands/trust.ts";
 /** Every command by its id, words separated by `:`. The kernel is loaded by the commands that open one. */
 export const COMMAND_TABLE: Readonly<Record<string, Command>> = {
   doctor,
+  "plugin:call": callPlugin,
+  "plugin:check": checkPlugin,
+  "plugin:init": initPlugin,
+  "plugin:list": listPlugins,
+  "plugin:logs": pluginLogs,
+  "plugin:status": pluginStatus,
+  "plugin:test": testPlugin,
+  "plugin:trust": trustPlugin,
   run,
   "session:list": listSessions,
   "session:show": showSession,

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute } from "node:path";
-import type { Kernel, Logger } from "@cookie-agent/kernel";
+import type { Kernel, Logger, TriedPlugin } from "@cookie-agent/kernel";
 import { CookieClient } from "@cookie-agent/sdk/client";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import { firstPartyDirectories, pluginHostEntry } from "./first-party.ts";
@@ -14,6 +14,7 @@ export interface LocalKernelOptions {
   readonly dataDir?: string;
   /** Takes what plugins write to stderr and other operational news; nobody reads it when absent. */
   readonly logger?: Logger;
+  readonly tryPlugin?: TriedPlugin;
 }
 
 export interface LocalKernel {
@@ -40,6 +41,7 @@ export async function openLocalKernel(options: LocalKernelOptions = {}): Promise
     headless: true,
     engineVersion: packageInfo().version,
     ...(options.logger === undefined ? {} : { logger: options.logger }),
+    ...(options.tryPlugin === undefined ? {} : { tryPlugin: options.tryPlugin }),
   });
   try {
     const client = await CookieClient.connect(kernel.connect());

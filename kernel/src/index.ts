@@ -1,4 +1,12 @@
 export { ConfigError } from "./config/config-error.ts";
+export type { TriedPlugin } from "./config/try-plugin.ts";
+export {
+  inspectPlugin,
+  type PluginInspection,
+  type PluginProblem,
+  type PluginTrustPlan,
+  planPluginTrust,
+} from "./inspect-plugin.ts";
 export {
   grantTrust,
   inspectContents,

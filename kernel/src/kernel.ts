@@ -8,6 +8,7 @@ import { readArtifact } from "./artifact/read-artifact.ts";
 import type { AgentDocument } from "./config/agent-document.ts";
 import { readContextDocuments } from "./config/agents-md.ts";
 import { loadConfig } from "./config/load-config.ts";
+import { type TriedPlugin, withTriedPlugin } from "./config/try-plugin.ts";
 import { ClientConnection } from "./daemon/client-connection.ts";
 import { Diagnostics } from "./event/diagnostics.ts";
 import { PluginBus } from "./event/plugin-bus.ts";
@@ -15,6 +16,7 @@ import { createModelRuntime } from "./model/model-runtime.ts";
 import { HookChain } from "./plugin/hook-chain.ts";
 import { loadFirstParty } from "./plugin/load-manifest.ts";
 import { PluginHost } from "./plugin/plugin-host.ts";
+import { PluginLogFiles } from "./plugin/plugin-log-files.ts";
 import type { AdmissionFacts } from "./run/admit-run.ts";
 import { computeRevisions, runtimeSnapshot } from "./run/runtime-snapshot.ts";
 import { SessionRegistry } from "./session/session-registry.ts";
@@ -44,6 +46,8 @@ export interface OpenKernelOptions {
   readonly headless: boolean;
   readonly engineVersion: string;
   readonly logger?: Logger;
+  /** A plugin that this kernel has beside the configured ones, at tier untrusted. */
+  readonly tryPlugin?: TriedPlugin;
 }
 
 /** A running kernel; everything it does is reached through a client connection. */
@@ -74,7 +78,12 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     firstParty,
     trust: options.trust,
   });
-  const { config, root } = loaded;
+  const { root } = loaded;
+  const config =
+    options.tryPlugin === undefined
+      ? loaded.config
+      : withTriedPlugin(loaded.config, options.tryPlugin);
+  const pluginLogs = new PluginLogFiles(root, logger);
 
   const store = await openLocalSessionStore({
     sessionsDir: join(options.dataDir ?? root, "sessions"),
@@ -101,7 +110,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     engineVersion: options.engineVersion,
     env: options.env,
     secretEnvNames: loaded.secretEnvNames,
-    logger,
+    logger: pluginLogs,
     workspaceStillTrusted: () => loaded.workspace.stillMatches(),
     services: {
       artifacts,
@@ -119,7 +128,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
         return describeSection(config, section);
       },
       log: (plugin, { level, message, fields }) =>
-        logger.log(level, message, { plugin, ...fields }),
+        pluginLogs.log(level, message, { plugin, ...fields }),
       events: {
         bus,
         append: (sessionId, payload) => sessions.record(sessionId, [payload]),
@@ -220,6 +229,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
       closing ??= closeAll([
         () => sessions.close(),
         () => plugins.close(),
+        () => pluginLogs.close(),
         () => {
           for (const client of clients) client.close();
         },

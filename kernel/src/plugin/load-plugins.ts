@@ -235,7 +235,8 @@ function refuseUnequalGroups(plugins: readonly LoadedPlugin[]): LoadedPlugin[] {
   });
 }
 
-function slotActions(firstParty: readonly FirstPartyFacts[]): SlotActions {
+/** The actions of each shipped tool, which a replacement may use (E-073). */
+export function slotActions(firstParty: readonly FirstPartyFacts[]): SlotActions {
   const slots = new Map<string, Set<PermissionAction>>();
   for (const tool of firstParty.flatMap(({ manifest }) => manifest.tools ?? [])) {
     const actions = slots.get(tool.name) ?? new Set();

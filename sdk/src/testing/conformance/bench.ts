@@ -11,10 +11,10 @@ import { type FakeServices, grantsOf, inMemoryServices } from "../fake-services.
 import { initializeParams } from "../initialize-params.ts";
 import { preparedPart } from "../prepared-part.ts";
 import type { CallRequest, StartedCall } from "../wire-driver.ts";
-import { fail, skip } from "./check.ts";
 import { PluginPeer } from "./plugin-peer.ts";
 import type { ConformanceSamples, SampleCall } from "./samples.ts";
 import type { Subject } from "./subject.ts";
+import { fail, skip } from "./verdict.ts";
 
 /** How long the kit waits for a plugin before it says that nothing came, in milliseconds. */
 export interface ConformanceLimits {

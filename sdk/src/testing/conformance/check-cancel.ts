@@ -1,7 +1,8 @@
 import { type Answer, describeAnswer } from "../answer.ts";
 import type { Bench } from "./bench.ts";
-import { type Check, fail, failOn, skip } from "./check.ts";
+import type { Check } from "./check.ts";
 import { processesOf } from "./process-tree.ts";
+import { fail, failOn, skip } from "./verdict.ts";
 
 /** Longer than any check waits for the call itself. */
 const LONG_MS = 600_000;

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { ToolDeclaration } from "../../protocol/tool.ts";
 import { excerpt, isRecord } from "../answer.ts";
-import { type Check, fail } from "./check.ts";
+import type { Check } from "./check.ts";
+import { fail } from "./verdict.ts";
 
 export const checkDeclarations: Check = {
   id: "C-05",

@@ -1,7 +1,8 @@
 import { ToolDeclaration } from "../../protocol/tool.ts";
 import { describeAnswer, excerpt, isRecord } from "../answer.ts";
 import type { Bench, Started } from "./bench.ts";
-import { type Check, fail, skip } from "./check.ts";
+import type { Check } from "./check.ts";
+import { fail, skip } from "./verdict.ts";
 
 const MOST_TOOLS = 512;
 

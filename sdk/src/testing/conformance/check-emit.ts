@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { utf8Length } from "../../protocol/scalars.ts";
 import { excerpt } from "../answer.ts";
 import { type Bench, SESSION, type Started } from "./bench.ts";
-import { type Check, fail, skip } from "./check.ts";
+import type { Check } from "./check.ts";
+import { fail, skip } from "./verdict.ts";
 
 const MOST_PAYLOAD_BYTES = 256 * 1024;
 

@@ -1,5 +1,6 @@
 import { Bench } from "./bench.ts";
-import { type Check, Finding, fail } from "./check.ts";
+import type { Check } from "./check.ts";
+import { Finding, fail } from "./verdict.ts";
 
 export const checkEnvironment: Check = {
   id: "C-07",

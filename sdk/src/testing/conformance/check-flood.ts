@@ -2,7 +2,8 @@ import { PROGRESS_WINDOW_BYTES } from "../../protocol/version.ts";
 import { describeAnswer } from "../answer.ts";
 import type { DrivenCall } from "../driven-call.ts";
 import type { Bench, Started } from "./bench.ts";
-import { type Check, fail, failOn, skip } from "./check.ts";
+import type { Check } from "./check.ts";
+import { fail, failOn, skip } from "./verdict.ts";
 
 /** A plugin that holds its window has many chances to overrun it meanwhile. */
 const PROBES = 32;

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { HookName } from "../../protocol/manifest.ts";
 import { describeAnswer } from "../answer.ts";
 import { SESSION } from "./bench.ts";
-import { type Check, fail, skip } from "./check.ts";
+import type { Check } from "./check.ts";
+import { fail, skip } from "./verdict.ts";
 
 interface Hook {
   readonly params: Readonly<Record<string, unknown>>;

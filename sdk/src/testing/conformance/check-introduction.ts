@@ -3,7 +3,8 @@ import { PluginInitialize } from "../../protocol/plugin-methods.ts";
 import { PLUGIN_PROTOCOL_VERSION } from "../../protocol/version.ts";
 import { describeAnswer } from "../answer.ts";
 import type { Bench } from "./bench.ts";
-import { type Check, fail } from "./check.ts";
+import type { Check } from "./check.ts";
+import { fail } from "./verdict.ts";
 
 const FOREIGN_VERSION = "99.0.0";
 

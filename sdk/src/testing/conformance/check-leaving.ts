@@ -1,7 +1,8 @@
 import { describeAnswer } from "../answer.ts";
 import type { Bench, Started } from "./bench.ts";
-import { type Check, fail } from "./check.ts";
+import type { Check } from "./check.ts";
 import { isRunning, processesOf } from "./process-tree.ts";
+import { fail } from "./verdict.ts";
 
 export const checkLeaving: Check = {
   id: "C-08",

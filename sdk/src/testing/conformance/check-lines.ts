@@ -1,7 +1,8 @@
 import { MAX_FRAME_BYTES } from "../../protocol/version.ts";
 import type { Bench } from "./bench.ts";
-import { type Check, fail } from "./check.ts";
+import type { Check } from "./check.ts";
 import type { PluginPeer } from "./plugin-peer.ts";
+import { fail } from "./verdict.ts";
 
 /** No pipe hands over so much at once, and pieces of a power of two cut its characters. */
 const CUT_BY_PIPE = "€".repeat(100_000);

@@ -1,5 +1,6 @@
 import { describeAnswer } from "../answer.ts";
-import { type Check, fail, failOn } from "./check.ts";
+import type { Check } from "./check.ts";
+import { fail, failOn } from "./verdict.ts";
 
 export const checkMessages: Check = {
   id: "C-02",

@@ -7,8 +7,9 @@ import type { ToolDeclaration } from "../../protocol/tool.ts";
 import { type Answer, describeAnswer } from "../answer.ts";
 import { preparedPart } from "../prepared-part.ts";
 import { type Bench, type Started, writeFiles } from "./bench.ts";
-import { type Check, fail, skip } from "./check.ts";
+import type { Check } from "./check.ts";
 import type { SampleCall } from "./samples.ts";
+import { fail, skip } from "./verdict.ts";
 
 export const checkPreparation: Check = {
   id: "C-13",

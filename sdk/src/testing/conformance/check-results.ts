@@ -3,8 +3,9 @@ import { utf8Length } from "../../protocol/scalars.ts";
 import { describeAnswer } from "../answer.ts";
 import type { DrivenCall } from "../driven-call.ts";
 import type { Bench } from "./bench.ts";
-import { type Check, fail, failOn, skip } from "./check.ts";
+import type { Check } from "./check.ts";
 import type { SampleCall } from "./samples.ts";
+import { fail, failOn, skip } from "./verdict.ts";
 
 const MOST_DISPLAY_BYTES = 64 * 1024;
 

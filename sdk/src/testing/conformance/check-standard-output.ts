@@ -1,6 +1,7 @@
 import { excerpt } from "../answer.ts";
-import { type Check, fail } from "./check.ts";
+import type { Check } from "./check.ts";
 import type { PluginPeer } from "./plugin-peer.ts";
+import { fail } from "./verdict.ts";
 
 export const checkStandardOutput: Check = {
   id: "C-03",

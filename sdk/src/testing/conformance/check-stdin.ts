@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { type Answer, describeAnswer } from "../answer.ts";
 import type { Bench, Started } from "./bench.ts";
-import { type Check, fail, skip } from "./check.ts";
+import type { Check } from "./check.ts";
+import { fail, skip } from "./verdict.ts";
 
 export const checkStdin: Check = {
   id: "C-17",

@@ -1,5 +1,5 @@
 import { Bench, type BenchOptions, type ConformanceLimits, DEFAULT_LIMITS } from "./bench.ts";
-import { type Check, Finding, NotApplicable } from "./check.ts";
+import type { Check } from "./check.ts";
 import { checkCancel } from "./check-cancel.ts";
 import { checkDeclarations } from "./check-declarations.ts";
 import { checkDynamicTools } from "./check-dynamic-tools.ts";
@@ -17,6 +17,7 @@ import { checkStandardOutput } from "./check-standard-output.ts";
 import { checkStdin } from "./check-stdin.ts";
 import { type ConformanceSamples, readSamples } from "./samples.ts";
 import { findMissingProgram, readSubject, type Subject } from "./subject.ts";
+import { Finding, NotApplicable } from "./verdict.ts";
 
 const CHECKS: readonly Check[] = [
   checkLines,

@@ -1,0 +1,39 @@
+import { PluginsStatus } from "@cookie-agent/sdk/protocol";
+import { defineCommand } from "../../command.ts";
+import { withLocalKernel } from "../../open-kernel.ts";
+import { renderTable } from "../../render-table.ts";
+import { print, printJson } from "../../standard-streams.ts";
+
+export const listPlugins = defineCommand({
+  summary: "List the plugins that are configured here, with the tools that each one owns.",
+  args: {},
+  flags: {},
+  async run({ flags }) {
+    const { plugins } = await withLocalKernel({}, ({ client }) =>
+      client.request(PluginsStatus, {}),
+    );
+    const rows = plugins.map(({ plugin, version, tier, source, state, tools }) => ({
+      plugin,
+      version,
+      tier,
+      source,
+      state,
+      tools,
+    }));
+    if (flags.json) {
+      printJson({ plugins: rows });
+      return undefined;
+    }
+    const header = ["PLUGIN", "VERSION", "TIER", "SOURCE", "STATE", "TOOLS"];
+    const table = rows.map(({ plugin, version, tier, source, state, tools }) => [
+      plugin,
+      version ?? "-",
+      tier,
+      source,
+      state,
+      tools.join(", "),
+    ]);
+    print(renderTable(header, table));
+    return undefined;
+  },
+});

@@ -1,0 +1,219 @@
+import { constants, existsSync } from "node:fs";
+import { access, readFile } from "node:fs/promises";
+import { isAbsolute, join } from "node:path";
+import { CookieError, isCookieError, Manifest, type TrustTier } from "@cookie-agent/sdk/protocol";
+import { editPluginTrust } from "./config/edit-plugin-trust.ts";
+import { loadConfig } from "./config/load-config.ts";
+import type { OpenKernelOptions } from "./kernel.ts";
+import { loadFirstParty, parseManifest, readManifestFile } from "./plugin/load-manifest.ts";
+import { slotActions } from "./plugin/load-plugins.ts";
+import { locateMember } from "./plugin/locate-member.ts";
+import { applyTier } from "./plugin/trust-tier.ts";
+import { durableReplace } from "./support/durable-replace.ts";
+
+export interface PluginProblem {
+  /** As `tools.echo.parameters`; the tool stands there by its name. */
+  readonly member: string;
+  /** In `cookie-plugin.json`, from 1. */
+  readonly line: number;
+  readonly problem: string;
+}
+
+export interface PluginInspection {
+  readonly directory: string;
+  readonly name: string | null;
+  readonly version: string | null;
+  readonly digest: string;
+  readonly tools: readonly string[];
+  /** What keeps the plugin from loading at every tier below first party. */
+  readonly problems: readonly PluginProblem[];
+  /** What each tier makes of it. */
+  readonly tiers: readonly {
+    readonly tier: Exclude<TrustTier, "first_party">;
+    /** Why it cannot be used there; null when it can. */
+    readonly failure: PluginProblem | null;
+    /** What is taken back there. */
+    readonly notes: readonly string[];
+  }[];
+}
+
+/** What the kernel would make of a plugin's folder, without running any of its code (E-030, E-034, E-114). */
+export async function inspectPlugin(
+  directory: string,
+  firstPartyDirectories: readonly string[],
+): Promise<PluginInspection> {
+  const { bytes, digest } = await readManifestFile(directory);
+  const text = bytes.toString("utf8");
+  const none = { directory, digest, name: null, version: null, tools: [], tiers: [] };
+  const value = parseJson(text);
+  if (value === undefined) {
+    return {
+      ...none,
+      problems: [
+        { member: "the file", line: lineOfSyntaxError(text), problem: "not JSON in UTF-8" },
+      ],
+    };
+  }
+  const parsed = Manifest.safeParse(value);
+  if (!parsed.success) return { ...none, problems: shapeProblems(text, parsed.error.issues) };
+  const manifest = parsed.data;
+  const slots = slotActions(await loadFirstParty(firstPartyDirectories));
+  const tiers = [];
+  for (const tier of ["untrusted", "trusted"] as const) {
+    const notes: string[] = [];
+    let failure: PluginProblem | null = null;
+    try {
+      await parseManifest(bytes, manifest.name, tier);
+      applyTier(manifest, {
+        name: manifest.name,
+        tier,
+        grants: new Set(),
+        toolTimeoutMs: 30_000,
+        slotActions: slots,
+        diagnose: (note) => notes.push(note),
+      });
+    } catch (error) {
+      failure = problemOf(text, error);
+    }
+    tiers.push({ tier, failure, notes });
+  }
+  const [untrusted, trusted] = tiers.map(({ failure }) => failure);
+  // What both refuse for the same reason is wrong with the file, and no question of trust.
+  const shared =
+    untrusted !== null && untrusted?.member === trusted?.member && untrusted !== undefined
+      ? [untrusted]
+      : [];
+  return {
+    directory,
+    digest,
+    name: manifest.name,
+    version: manifest.version,
+    tools: (manifest.tools ?? []).map(({ name }) => name),
+    problems: [...shared, ...(await runtimeProblems(text, manifest, directory))],
+    tiers,
+  };
+}
+
+/** Pins the manifest of a configured plugin in the user's file and trusts it (E-112). */
+export interface PluginTrustPlan {
+  readonly directory: string;
+  readonly digest: string;
+  readonly configFile: string;
+  /** True: the entry says so already. */
+  readonly done: boolean;
+  apply(): Promise<void>;
+}
+
+/** Throws when the user's own configuration has no such plugin, or one without a manifest. */
+export async function planPluginTrust(
+  options: Pick<OpenKernelOptions, "homeDir" | "cwd" | "env" | "firstPartyDirectories">,
+  name: string,
+): Promise<PluginTrustPlan> {
+  const firstParty = await loadFirstParty(options.firstPartyDirectories);
+  const { homeDir, cwd, env } = options;
+  const { config, root } = await loadConfig({ homeDir, cwd, env, firstParty, trust: "stored" });
+  const entry = config.plugins.find((candidate) => candidate.name === name);
+  if (entry === undefined || entry.layer !== "user") {
+    throw new CookieError(
+      "invalid_params",
+      `your own configuration has no plugin ${name}; add [plugins.${name}] to ${join(root, "config.toml")} first`,
+    );
+  }
+  const { launch } = entry;
+  if ((launch.kind !== "path" && launch.kind !== "package") || launch.directory === null) {
+    throw new CookieError(
+      "invalid_params",
+      `the plugin ${name} has no manifest that could be pinned; only one with a path or package can be trusted`,
+    );
+  }
+  const { digest } = await readManifestFile(launch.directory);
+  const configFile = join(root, "config.toml");
+  return {
+    directory: launch.directory,
+    digest,
+    configFile,
+    done: entry.trust === "trusted" && entry.integrity === digest,
+    apply: async () => {
+      const text = await readFile(configFile, "utf8");
+      await durableReplace(configFile, Buffer.from(await editPluginTrust(text, name, digest)));
+    },
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function lineOfSyntaxError(text: string): number {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : "";
+    const line = /line (\d+)/.exec(message)?.[1];
+    if (line !== undefined) return Number(line);
+    const position = /position (\d+)/.exec(message)?.[1];
+    if (position !== undefined) return text.slice(0, Number(position)).split("\n").length;
+  }
+  return text.split("\n").length;
+}
+
+interface ShapeIssue {
+  readonly code?: string | undefined;
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  readonly keys?: readonly string[];
+}
+
+function shapeProblems(text: string, issues: readonly ShapeIssue[]): PluginProblem[] {
+  return issues.flatMap((issue) => {
+    const path = issue.path.map(String);
+    const unknown = issue.code === "unrecognized_keys" ? (issue.keys ?? []) : [];
+    if (unknown.length === 0) return [placed(text, path, issue.message)];
+    return unknown.map((key) => placed(text, [...path, key], "unknown member"));
+  });
+}
+
+/** The kernel words its refusals as "file: member: problem". */
+function problemOf(text: string, error: unknown): PluginProblem {
+  if (!isCookieError(error)) throw error;
+  const message = error.message.replace(/^cookie-plugin\.json: /, "");
+  const { member } = error.data;
+  if (typeof member === "string") {
+    return placed(text, member.split("."), message.replace(`${member}: `, ""));
+  }
+  const [, where, problem] = /^([\w.$-]+): (.*)$/s.exec(message) ?? [];
+  if (where !== undefined && problem !== undefined) return placed(text, where.split("."), problem);
+  return placed(text, [error.code === "version_mismatch" ? "protocol" : "the file"], message);
+}
+
+function placed(text: string, path: readonly string[], problem: string): PluginProblem {
+  return { member: path.join(".") || "the file", line: locateMember(text, path), problem };
+}
+
+async function runtimeProblems(
+  text: string,
+  { runtime }: Manifest,
+  directory: string,
+): Promise<PluginProblem[]> {
+  if (runtime.kind === "node") {
+    if (existsSync(join(directory, runtime.entry))) return [];
+    return [
+      placed(text, ["runtime", "entry"], `${runtime.entry} does not exist; build the plugin`),
+    ];
+  }
+  const { command } = runtime;
+  if (!/[/\\]/.test(command)) return [];
+  const file = isAbsolute(command) ? command : join(directory, command);
+  if (!existsSync(file)) return [placed(text, ["runtime", "command"], `${command} does not exist`)];
+  try {
+    await access(file, constants.X_OK);
+    return [];
+  } catch {
+    const problem = `${command} cannot be executed; run chmod +x on it`;
+    return [placed(text, ["runtime", "command"], problem)];
+  }
+}

@@ -1,0 +1,310 @@
+import { spawnSync } from "node:child_process";
+import { chmod, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { fixtureDirectory, fixturePlugin } from "../../support/fixture-plugin.ts";
+import { runCookie } from "../../support/run-cookie.ts";
+import type { TempProject } from "../../support/temp-project.ts";
+import { useProject } from "../../support/use-project.ts";
+import { linkPackages, readerShell } from "../guides/reader-shell.ts";
+
+const hasJq = spawnSync("/bin/sh", ["-c", "command -v jq"], { env: {} }).status === 0;
+const hasPython = spawnSync("/usr/bin/env", ["python3", "--version"], { env: {} }).status === 0;
+const echo = (project: TempProject, ...args: string[]) => runCookie(project, ["plugin", ...args]);
+
+describe("cookie plugin init", () => {
+  test.for([
+    ["python", hasPython],
+    ["shell", hasJq],
+  ] as const)(
+    "[E-180] [E-181] the %s template passes check, test and a call",
+    async ([language, present], { skip }) => {
+      skip(!present, `${language} needs a program that is not installed`);
+      const project = await useProject();
+      expect((await echo(project, "init", "word-count", "--language", language)).exitCode).toBe(0);
+      const cwd = join(project.cwd, "word-count");
+      const here = { ...project, cwd };
+      expect((await echo(here, "check")).exitCode).toBe(0);
+      const tested = await echo(here, "test");
+      expect(tested.exitCode, tested.stdout).toBe(0);
+      const args = ["call", "word_count", "word_count", '{"text":"one two"}', "--path", "."];
+      const called = await echo(here, ...args, "--allowed-tools", "plugin:word_count");
+      expect(called).toMatchObject({ exitCode: 0, stdout: "2\n", stderr: "" });
+    },
+  );
+
+  test("[E-038] the TypeScript template builds, passes its own tests, check, test and a call", async () => {
+    const project = await useProject();
+    const type = readerShell(project);
+    expect((await echo(project, "init", "word-count")).exitCode).toBe(0);
+    const cwd = join(project.cwd, "word-count");
+    await linkPackages(cwd, ["@cookie-agent/sdk", "zod", "esbuild"]);
+    const built = await type("npm run build && npm test", cwd);
+    expect(built.exitCode, built.printed).toBe(0);
+    const here = { ...project, cwd };
+    expect((await echo(here, "check")).exitCode).toBe(0);
+    const tested = await echo(here, "test");
+    expect(tested.exitCode, tested.stdout).toBe(0);
+    const args = ["call", "word_count", "word_count", '{"text":"one two\\nthree"}', "--path", "."];
+    const called = await echo(here, ...args, "--allowed-tools", "plugin:word_count");
+    expect(called).toMatchObject({ exitCode: 0, stdout: "2\n1\n" });
+  });
+
+  test("overwrites nothing and takes no name that cannot be one", async () => {
+    const project = await useProject();
+    await project.write("mine/notes.txt", "keep");
+    const refused = await echo(project, "init", "mine", "--language", "shell");
+    expect(refused).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("not empty") as string,
+    });
+    expect(await readdir(join(project.cwd, "mine"))).toEqual(["notes.txt"]);
+    expect((await echo(project, "init", "9lives")).exitCode).toBe(2);
+  });
+});
+
+describe("cookie plugin check", () => {
+  test("[E-034] [E-114] names line and member of each problem and what a tier takes back", async () => {
+    const project = await useProject();
+    const manifest = {
+      manifest: 1,
+      name: "odd",
+      version: "one",
+      protocol: ["0.1.0"],
+      runtime: { kind: "exec", command: "./run" },
+      colour: "red",
+    };
+    await project.write("odd/cookie-plugin.json", JSON.stringify(manifest, null, 2));
+    const wrong = await echo(project, "check", "odd");
+    expect(wrong).toMatchObject({
+      exitCode: 1,
+      stdout:
+        "error: cookie-plugin.json:4: version: expected a semantic version\nerror: cookie-plugin.json:12: colour: unknown member\n",
+    });
+    const tools = [
+      {
+        name: "odd",
+        description: "Odd.",
+        parameters: { type: "object", properties: {} },
+        permission_name: "odd",
+        concurrency: "parallel",
+      },
+    ];
+    const { colour, ...rest } = { ...manifest, version: "1.0.0", tools };
+    await project.write("odd/cookie-plugin.json", JSON.stringify(rest, null, 2));
+    const file = await project.write("odd/run", "touch ran\n");
+    const notExecutable = await echo(project, "check", "odd", "--json");
+    expect(JSON.parse(notExecutable.stdout)).toMatchObject({
+      problems: [{ member: "runtime.command", line: 10 }],
+    });
+    await chmod(file, 0o755);
+    const right = await echo(project, "check", "odd");
+    expect(right.exitCode).toBe(0);
+    expect(right.stdout).toContain("untrusted tools.odd.concurrency is beyond the tier untrusted");
+    expect(right.stdout).toContain("trusted   everything it declares");
+    expect(await readdir(project.cwd)).toEqual(["odd"]);
+  });
+});
+
+describe("cookie plugin test", () => {
+  test("[E-190] a failure is told as text, JSON and JUnit, with exit code 1", async () => {
+    const project = await useProject();
+    const folder = fixtureDirectory("deaf");
+    const only = ["--only", "C-08", "--only", "C-02"];
+    const text = await echo(project, "test", folder, ...only);
+    expect(text.exitCode).toBe(1);
+    expect(text.stdout).toMatch(/^failed {2}C-0\d .*\n {8}the plugin .*; it must /m);
+    const json = await echo(project, "test", folder, ...only, "--json", "--junit", "report.xml");
+    expect(JSON.parse(json.stdout)).toMatchObject({ plugin: "deaf", outcome: "failed" });
+    const xml = await readFile(join(project.cwd, "report.xml"), "utf8");
+    expect(xml).toContain('<testsuite name="deaf" tests="2"');
+    expect(xml).toContain("<failure message=");
+  });
+
+  test.skipIf(!hasPython)("a program without manifest is tried by its command", async () => {
+    const project = await useProject();
+    const guide = await readFile(
+      join(import.meta.dirname, "../../fixtures/plugins/without-manifest.py"),
+      "utf8",
+    );
+    await project.write("p.py", guide);
+    const args = [
+      "--command",
+      "/usr/bin/env",
+      "--arg",
+      "python3",
+      "--arg",
+      "p.py",
+      "--name",
+      "bare",
+    ];
+    const tested = await echo(project, "test", ...args, "--only", "C-04", "--json");
+    const { results } = JSON.parse(tested.stdout) as { results: { check: string }[] };
+    expect(results.map(({ check }) => check)).toEqual(["C-04"]);
+  });
+});
+
+describe("cookie plugin call", () => {
+  test("permission rules apply, and each end has its exit code", async () => {
+    const project = await useProject();
+    const call = (args: string, ...more: string[]) =>
+      echo(project, "call", "builtin.bash", "bash", args, ...more);
+    const allowed = ["--allowed-tools", "bash"];
+    const done = await call('{"command":"echo hi"}', ...allowed);
+    expect(done).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(done.stdout).toContain("hi");
+    const refused = await call('{"command":"echo hi"}');
+    expect(refused).toMatchObject({ exitCode: 3, stdout: "" });
+    const wrong = await call('{"command":1}', ...allowed);
+    expect(wrong.exitCode).toBe(1);
+    expect(wrong.stderr).toContain("invalid_arguments");
+    expect((await call("{", ...allowed)).exitCode).toBe(2);
+    const late = await call('{"command":"echo begun; sleep 60"}', ...allowed, "--timeout", "2");
+    expect(late.exitCode).toBe(4);
+    expect(late.stderr).toContain("begun");
+    expect((await echo(project, "call", "nobody", "bash")).exitCode).toBe(2);
+    await expect(readdir(join(project.stateDir, "sessions"))).rejects.toThrow("ENOENT");
+  });
+});
+
+describe("cookie plugin list, status, logs", () => {
+  test("[B148] [B149] [E-044] one that cannot be used is shown with its reason beside those that can", async () => {
+    const project = await useProject();
+    await project.writeState(
+      "config.toml",
+      `${fixturePlugin("echo")}[plugins.gone]\npath = "/nowhere/at/all"\n`,
+    );
+    const list = await echo(project, "list");
+    expect(list.exitCode).toBe(0);
+    expect(list.stdout).toMatch(/^gone +- +untrusted +user +failed$/m);
+    expect(list.stdout).toMatch(/^echo +\S+ +untrusted +user +disconnected +\S/m);
+    const gone = await echo(project, "status", "gone");
+    expect(gone.exitCode).toBe(1);
+    expect(gone.stdout).toContain("cookie-plugin.json cannot be read (ENOENT)");
+    expect((await echo(project, "status", "ecco")).stderr).toContain("did you mean echo?");
+  });
+
+  test("[B151] two plugins with one tool: the loser says who owns it", async () => {
+    const project = await useProject();
+    const manifest = (name: string) =>
+      JSON.stringify({
+        manifest: 1,
+        name,
+        version: "1.0.0",
+        protocol: ["0.1.0"],
+        runtime: { kind: "exec", command: "/bin/cat" },
+        tools: [
+          {
+            name: "shared",
+            description: "Shared.",
+            parameters: { type: "object", properties: {} },
+            permission_name: name,
+          },
+        ],
+      });
+    const entries = await Promise.all(
+      ["one", "two"].map(async (name) => {
+        await project.write(`${name}/cookie-plugin.json`, manifest(name));
+        return `[plugins.${name}]\npath = ${JSON.stringify(join(project.cwd, name))}\n`;
+      }),
+    );
+    await project.writeState("config.toml", entries.join("\n"));
+    const { plugins } = JSON.parse((await echo(project, "status", "--json")).stdout) as {
+      plugins: { plugin: string; tools: string[]; shadowed: unknown[] }[];
+    };
+    const by = (name: string) => plugins.find(({ plugin }) => plugin === name);
+    expect(by("two")?.tools).toEqual(["shared"]);
+    expect(by("one")?.shadowed).toEqual([{ tool: "shared", by: "two" }]);
+    expect((await echo(project, "status", "one")).stdout).toContain(
+      "shadowed  shared, owned by two",
+    );
+  });
+
+  test("[E-010] what a plugin writes to stderr is in its log file, for the owner alone", async () => {
+    const project = await useProject();
+    await project.write(
+      "noisy/cookie-plugin.json",
+      JSON.stringify({
+        manifest: 1,
+        name: "noisy",
+        version: "1.0.0",
+        protocol: ["0.1.0"],
+        runtime: { kind: "exec", command: "/bin/sh", args: ["-c", "echo something broke >&2"] },
+        tools: [
+          {
+            name: "noisy",
+            description: "Noisy.",
+            parameters: { type: "object", properties: {} },
+            permission_name: "noisy",
+          },
+        ],
+      }),
+    );
+    await project.writeState(
+      "config.toml",
+      `[plugins.noisy]\npath = ${JSON.stringify(join(project.cwd, "noisy"))}\n`,
+    );
+    expect((await echo(project, "logs", "noisy")).stdout).toContain("nothing was logged");
+    const called = await echo(project, "call", "noisy", "noisy", "--allowed-tools", "plugin");
+    expect(called.exitCode).toBe(1);
+    const logs = await echo(project, "logs", "noisy");
+    expect(logs.stdout).toMatch(/^\d{4}-\S+Z info something broke$/m);
+    expect((await echo(project, "logs", "../../etc/passwd")).exitCode).toBe(2);
+  });
+});
+
+describe("cookie plugin trust", () => {
+  const CONFIG = (path: string) =>
+    `# my plugins\n[plugins.echo] # the first\npath = ${JSON.stringify(path)}\n# keep this\n\n[plugins.gone]\npath = "/nowhere"\n`;
+
+  test("[E-112] pins the manifest in the user's file and leaves every other line alone", async () => {
+    const project = await useProject();
+    const config = CONFIG(fixtureDirectory("echo"));
+    const file = await project.writeState("config.toml", config);
+    const refused = await echo(project, "trust", "echo");
+    expect(refused.exitCode).toBe(2);
+    expect(await readFile(file, "utf8")).toBe(config);
+    expect((await echo(project, "trust", "echo", "--yes")).exitCode).toBe(0);
+    const edited = await readFile(file, "utf8");
+    const added = edited.split("\n").filter((line) => !config.split("\n").includes(line));
+    expect(added).toEqual([
+      'trust = "trusted"',
+      expect.stringMatching(/^integrity = "sha256:[0-9a-f]{64}"$/) as string,
+    ]);
+    expect(
+      edited
+        .split("\n")
+        .filter((line) => !added.includes(line))
+        .join("\n"),
+    ).toBe(config);
+    const status = JSON.parse((await echo(project, "status", "echo", "--json")).stdout) as {
+      plugins: { tier: string }[];
+    };
+    expect(status.plugins[0]?.tier).toBe("trusted");
+  });
+
+  test("[E-113] a pin that no longer fits is replaced; what cannot be pinned is refused", async () => {
+    const project = await useProject();
+    const config = CONFIG(fixtureDirectory("echo")).replace(
+      "# keep this",
+      `trust = "trusted"\nintegrity = "sha256:${"0".repeat(64)}" # old`,
+    );
+    const file = await project.writeState("config.toml", config);
+    expect((await echo(project, "status", "echo")).stdout).toContain("integrity_mismatch");
+    expect((await echo(project, "trust", "echo", "--yes")).exitCode).toBe(0);
+    const edited = await readFile(file, "utf8");
+    expect(edited).toMatch(/^integrity = "sha256:[0-9a-f]{64}" # old$/m);
+    expect((await echo(project, "status", "echo")).exitCode).toBe(0);
+    expect((await echo(project, "trust", "gone", "--yes")).exitCode).toBe(1);
+    expect((await echo(project, "trust", "nobody", "--yes")).exitCode).toBe(1);
+    await project.writeState(
+      "config.toml",
+      `plugins.echo = { path = ${JSON.stringify(fixtureDirectory("echo"))} }\n`,
+    );
+    const inline = await echo(project, "trust", "echo", "--yes");
+    expect(inline).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("cannot be edited here") as string,
+    });
+  });
+});
