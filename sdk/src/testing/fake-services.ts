@@ -78,6 +78,9 @@ export async function answerHostRequest(
 ): Promise<JsonObject> {
   const service = Object.hasOwn(services, method) ? services[method] : undefined;
   if (service !== undefined) return service(params);
+  if (method === "plugin/emit") {
+    return { name: params["name"], bus: "published", durable: "dropped" };
+  }
   if (!method.startsWith("host/")) throw new CookieError("method_not_found", `no ${method}`);
   throw new CookieError("not_granted", `${method} is not granted here`, {
     data: { capability: grantOf(method) ?? method },

@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { EMIT_LIMITS } from "../../protocol/event-methods.ts";
 import { utf8Length } from "../../protocol/scalars.ts";
 import { excerpt } from "../answer.ts";
 import { type Bench, SESSION, type Started } from "./bench.ts";
 import type { Check } from "./check.ts";
 import { fail, skip } from "./verdict.ts";
-
-const MOST_PAYLOAD_BYTES = 256 * 1024;
 
 export const checkEmit: Check = {
   id: "C-22",
@@ -41,7 +40,7 @@ export const checkEmit: Check = {
       if (typeof name !== "string" || !/^\P{Cc}{1,128}$/u.test(name)) {
         fail("emitted a wrong name", "use 1 to 128 characters without controls");
       }
-      if (utf8Length(JSON.stringify(payload ?? null)) > MOST_PAYLOAD_BYTES) {
+      if (utf8Length(JSON.stringify(payload ?? null)) > EMIT_LIMITS.payloadBytes) {
         fail("emitted a payload over 256 KiB", "send less");
       }
     }
@@ -70,7 +69,12 @@ function deliver({ options }: Bench, { peer }: Started, contexts: Set<string>): 
   ];
   for (const [index, event] of life.entries()) {
     if (!wants(event.type)) continue;
-    give("plugin/event", { seq: index + 1, event, timestamp: "2026-01-01T00:00:00.000Z" });
+    give("plugin/event", {
+      run_id: SESSION.run_id,
+      seq: index + 1,
+      event,
+      timestamp: "2026-01-01T00:00:00.000Z",
+    });
   }
   if (bus === true) give("plugin/bus_event", { plugin: "other", name: "news", payload: {} });
 }

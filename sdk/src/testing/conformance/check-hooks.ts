@@ -1,112 +1,43 @@
 import { randomUUID } from "node:crypto";
+import { HOOKS } from "../../protocol/hooks.ts";
 import type { HookName } from "../../protocol/manifest.ts";
+import type { JsonObject } from "../../protocol/scalars.ts";
 import { describeAnswer } from "../answer.ts";
 import { SESSION } from "./bench.ts";
 import type { Check } from "./check.ts";
 import { fail, skip } from "./verdict.ts";
 
-interface Hook {
-  readonly params: Readonly<Record<string, unknown>>;
-  /** Empty: the result has no action. */
-  readonly actions: readonly string[];
-  readonly members: readonly string[];
-  /** The member that an action cannot be without. */
-  readonly needs?: Readonly<Record<string, string>>;
-}
-
 const MODEL = { model: "offline/script", variant: null };
-const ATTEMPT = { attempt_id: "00000000-0000-7000-8000-000000000002" };
+const MESSAGES = [{ role: "user", content: "hello" }];
+const CALL = { tool: "bash", arguments: { command: "ls" } };
+const ATTEMPT = { attempt_id: randomUUID() };
 
-/** What each hook is asked and what it may answer (E-160). */
-const HOOKS: Readonly<Record<HookName, Hook>> = {
-  user_before_input: {
-    params: { text: "hello" },
-    actions: ["allow", "transform", "handled"],
-    members: ["new_text", "reason"],
-    needs: { transform: "new_text" },
-  },
-  model_before_select: {
-    params: { to: MODEL, source: "user" },
-    actions: ["allow", "block"],
-    members: ["reason"],
-  },
+/** What each hook is asked, beside session and context. */
+const PARAMS: Readonly<Record<HookName, JsonObject>> = {
+  user_before_input: { text: "hello" },
+  model_before_select: { to: MODEL, source: "user" },
   agent_before_start: {
-    params: {
-      agent_path: "build",
-      prompt_context: {
-        session_id: SESSION.session_id,
-        input: "hello",
-        system_prompt: "You help.",
-        injected_messages: [],
-      },
+    agent_path: ["default"],
+    prompt_context: {
+      session_id: SESSION.session_id,
+      input: "hello",
+      system_prompt: "You help.",
+      injected_messages: [],
     },
-    actions: [],
-    members: ["append_to_system_prompt", "addendum", "replace_system_prompt", "inject_message"],
   },
-  model_before_request: {
-    params: {
-      ...ATTEMPT,
-      messages: [{ role: "user", content: "hello" }],
-      model: MODEL,
-      params: {},
-    },
-    actions: ["keep", "replace"],
-    members: ["messages", "params_adjustments"],
-  },
-  provider_before_headers: {
-    params: { ...ATTEMPT, headers: {} },
-    actions: [],
-    members: ["set", "delete"],
-  },
+  model_before_request: { ...ATTEMPT, messages: MESSAGES, model: MODEL, params: {} },
+  provider_before_headers: { ...ATTEMPT, headers: {} },
   provider_before_request: {
-    params: { ...ATTEMPT, payload: {} },
-    actions: ["keep", "replace"],
-    members: ["payload"],
-    needs: { replace: "payload" },
+    ...ATTEMPT,
+    payload: { model: "script", messages: MESSAGES, tools: [] },
   },
-  provider_after_response: {
-    params: { ...ATTEMPT, status: 200, headers: {} },
-    actions: [],
-    members: [],
-  },
-  message_end: {
-    params: { ...ATTEMPT, role: "assistant", content: [{ type: "text", text: "hi" }] },
-    actions: ["keep", "replace"],
-    members: ["content"],
-    needs: { replace: "content" },
-  },
-  tool_before_call: {
-    params: { tool: "bash", arguments: { command: "ls" }, permission_name: "bash", resource: "ls" },
-    actions: ["allow", "block"],
-    members: ["reason", "modified_arguments", "message_to_model"],
-  },
-  tool_after_result: {
-    params: {
-      tool: "bash",
-      arguments: { command: "ls" },
-      result_content: "a.txt",
-      is_error: false,
-    },
-    actions: ["keep", "replace"],
-    members: ["replacement_content", "note"],
-    needs: { replace: "replacement_content" },
-  },
-  session_before_compact: {
-    params: { checkpoint_id: "c-1", additions: [] },
-    actions: [],
-    members: ["addendum", "instructions_override", "cancel", "reason"],
-  },
-  session_before_fork: {
-    params: { through_seq: 1 },
-    actions: ["allow", "block"],
-    members: ["reason"],
-  },
-  session_before_revert: {
-    params: { through_seq: 1 },
-    actions: ["allow", "block", "override"],
-    members: ["reason", "instructions_override"],
-    needs: { override: "instructions_override" },
-  },
+  provider_after_response: { ...ATTEMPT, status: 200, headers: {} },
+  message_end: { ...ATTEMPT, role: "assistant", content: [{ type: "text", text: "hi" }] },
+  tool_before_call: { ...CALL, permission_name: "bash", resource: "ls" },
+  tool_after_result: { ...CALL, result_content: "a.txt", is_error: false },
+  session_before_compact: { checkpoint_id: "c-1", additions: [] },
+  session_before_fork: { through_seq: 1 },
+  session_before_revert: { through_seq: 1 },
 };
 
 export const checkHooks: Check = {
@@ -118,10 +49,9 @@ export const checkHooks: Check = {
     if (names.length === 0) skip("the plugin declares no hooks");
     const { peer } = await bench.start(await bench.folder());
     for (const name of names) {
-      const hook = HOOKS[name];
       const answer = await peer.driver.request(
-        `plugin/intercept/${name}`,
-        { session_id: SESSION.session_id, context_id: randomUUID(), ...hook.params },
+        HOOKS[name].name,
+        { session_id: SESSION.session_id, context_id: randomUUID(), ...PARAMS[name] },
         bench.limits.cancelMs,
       );
       if (answer.kind !== "result") {
@@ -130,26 +60,18 @@ export const checkHooks: Check = {
           "answer it with a result within interception_timeout_ms (2 s)",
         );
       }
-      judge(name, hook, answer.result);
+      const parsed = HOOKS[name].result.safeParse(answer.result);
+      if (parsed.success) continue;
+      const issue = parsed.error.issues[0];
+      const unknown = issue?.code === "unrecognized_keys" ? issue.keys[0] : undefined;
+      const where = [
+        ...(issue?.path ?? []).map(String),
+        ...(unknown === undefined ? [] : [unknown]),
+      ];
+      fail(
+        `answered the hook ${name} with a wrong ${where.join(".") || "result"} (${issue?.message})`,
+        "answer what section 11 lists for it, and nothing else",
+      );
     }
   },
 };
-
-function judge(name: HookName, hook: Hook, result: Readonly<Record<string, unknown>>): void {
-  const { action } = result;
-  if (hook.actions.length > 0 && !hook.actions.includes(String(action))) {
-    fail(
-      `answered the hook ${name} with the action ${JSON.stringify(action)}`,
-      `answer one of ${hook.actions.join(", ")}`,
-    );
-  }
-  const known = [...hook.members, "_meta", ...(hook.actions.length > 0 ? ["action"] : [])];
-  const unknown = Object.keys(result).find((member) => !known.includes(member));
-  if (unknown !== undefined) {
-    fail(`answered the hook ${name} with a member ${unknown}`, `leave it out: ${name} has none`);
-  }
-  const needed = hook.needs?.[String(action)];
-  if (needed !== undefined && result[needed] === undefined) {
-    fail(`answered the hook ${name} with ${String(action)} and no ${needed}`, `add ${needed}`);
-  }
-}
