@@ -26,7 +26,7 @@ import { type Logger, silentLogger } from "./support/logger.ts";
 import { ArgumentChecker } from "./tool/check-arguments.ts";
 import { OutputHub } from "./tool/output-hub.ts";
 import { tellOwnership } from "./tool/plugin-ownership.ts";
-import { buildSlotTable } from "./tool/tool-slots.ts";
+import { ToolOwners } from "./tool/tool-owners.ts";
 
 export interface OpenKernelOptions {
   /** The directory that is worked in; its canonical form is the workspace root. */
@@ -135,7 +135,14 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
         note: (sessionId, plugin, kind, message) =>
           diagnostics.note(sessionId, plugin, kind, message),
       },
+      toolOwner: (name) => owners.ownerOf(name),
     },
+  });
+
+  const owners = new ToolOwners({
+    plugins: () => plugins.plugins(),
+    revision: () => plugins.revision,
+    tools: () => config.tools,
   });
 
   const models = createModelRuntime({
@@ -183,6 +190,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     stages: {
       plugins,
       hooks,
+      ownerOf: (name) => owners.ownerOf(name),
       artifacts,
       outputs,
       checker: new ArgumentChecker(),
@@ -207,11 +215,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
       await plugins.ready();
       return runtimeSnapshot(facts);
     },
-    pluginStatus: () =>
-      tellOwnership(
-        plugins.status(),
-        buildSlotTable({ plugins: plugins.plugins(), tools: config.tools }),
-      ),
+    pluginStatus: () => tellOwnership(plugins.status(), owners.table()),
   };
   let closing: Promise<void> | null = null;
   return {

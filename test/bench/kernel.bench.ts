@@ -82,6 +82,7 @@ test("[E-170] G: a warm call to a plugin costs the kernel at most a millisecond"
         append: () => Promise.reject(new Error("not served")),
         note: () => undefined,
       },
+      toolOwner: () => undefined,
     },
   });
   const bare = openBareEcho();

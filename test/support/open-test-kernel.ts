@@ -53,6 +53,8 @@ export interface TestKernelOptions {
   /** Reopens an earlier kernel's home and directory; its configuration is kept. */
   readonly on?: Pick<TestKernel, "project" | "server">;
   readonly apiKey?: string;
+  /** Package folders beside those of the shipped plugins. */
+  readonly firstParty?: (project: TempProject) => readonly string[];
   /** Called before the kernel opens. */
   prepare?(project: TempProject): Promise<unknown>;
 }
@@ -107,7 +109,7 @@ export async function openTestKernel(options: TestKernelOptions = {}): Promise<T
     cwd: project.cwd,
     homeDir: project.home,
     env: { PATH: process.env["PATH"], HOME: project.home, ...options.env },
-    firstPartyDirectories: FIRST_PARTY,
+    firstPartyDirectories: [...FIRST_PARTY, ...(options.firstParty?.(project) ?? [])],
     hostEntry: HOST_ENTRY,
     trust: options.trust ?? "stored",
     headless: options.headless ?? false,

@@ -32,6 +32,19 @@ export async function checkDeclarations(
   }
 }
 
+/** The same for a tool that a running process declares: no build has tested it, whoever wrote the plugin. */
+export async function checkDynamicDeclaration(
+  tool: ToolDeclaration,
+  { tier, anyName }: { readonly tier: TrustTier; readonly anyName: boolean },
+): Promise<void> {
+  const where = `tools.${tool.name}`;
+  if (!anyName && !TOOL_NAME.test(tool.name)) {
+    reject(`${where}.name`, "expected a snake_case name");
+  }
+  checkArguments(tool);
+  await checkSchema(`${where}.parameters`, tool.parameters, tier);
+}
+
 /** Checks one JSON Schema 2020-12 of a third party: bounded, self-contained, valid. */
 export async function checkSchema(
   where: string,

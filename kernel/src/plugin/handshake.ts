@@ -68,7 +68,7 @@ function initializeParams(
       prepare: true,
       progress: true,
       raw_output: true,
-      dynamic_tools: false,
+      dynamic_tools: plugin.claims.dynamicTools,
       services: servicesInForce(plugin),
     },
     config: plugin.config,
@@ -138,7 +138,10 @@ function judgeKnown(
       : plugin.claims.services.filter((service) => capabilities.host?.includes(service));
   const events = eventClaims(capabilities, plugin.claims.events);
   const intercept = capabilities?.intercept ?? plugin.claims.intercept;
-  if (tools === undefined) return { ...plugin.claims, services, events, intercept };
+  const dynamicTools =
+    plugin.claims.dynamicTools &&
+    (capabilities === undefined || capabilities.dynamic_tools === true);
+  if (tools === undefined) return { ...plugin.claims, services, events, intercept, dynamicTools };
   for (const tool of tools) checkDeclared(tool, declared);
   const served = new Set(tools.map(({ name }) => name));
   return {
@@ -146,6 +149,7 @@ function judgeKnown(
     services,
     events,
     intercept,
+    dynamicTools,
     tools: plugin.claims.tools.filter(({ declaration }) => served.has(declaration.name)),
   };
 }

@@ -69,6 +69,8 @@ export interface HostServices {
   configSection(section: string): Promise<unknown>;
   log(plugin: string, params: ParamsOf<typeof HostLog>): void;
   readonly events: EventServices;
+  /** The plugin that runs admitted now would get for a tool's name (E-071); undefined: nobody. */
+  toolOwner(name: string): string | undefined;
 }
 
 /** The host services this kernel offers; a grant for another one has no effect. */

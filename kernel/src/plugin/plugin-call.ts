@@ -1,4 +1,5 @@
 import type {
+  Digest,
   ParamsOf,
   ResultOf,
   SessionId,
@@ -14,6 +15,8 @@ export type PrepareParams = Omit<ParamsOf<typeof ToolsPrepare>, "context_id"> & 
   readonly rootSessionId?: SessionId;
   /** Not on the wire: what host services may learn of the session. */
   readonly session?: SessionRights;
+  /** Not on the wire: the declaration that the run pinned; another one is `operation_changed` (E-074). */
+  readonly declarationDigest?: Digest;
 };
 
 /** A plugin's answer to a preparation and the process generation that its token belongs to (E-060). */
@@ -27,6 +30,8 @@ export interface PluginCall {
   /** The `generation` of the `Prepared` whose token travels with the call; null without a token. */
   readonly generation: number | null;
   readonly rootSessionId: SessionId;
+  /** The declaration that the run pinned; another one is `operation_changed` (E-074, E-091). */
+  readonly declarationDigest?: Digest;
   /** Labels approved for this call; `artifacts.read` serves them (E-119). */
   readonly approvedLabels?: readonly string[];
   /** What host services may learn of the session. */

@@ -1,5 +1,6 @@
 import {
   CookieError,
+  type Digest,
   type HookName,
   type HookResult,
   type HostGrant,
@@ -18,6 +19,7 @@ import {
   ToolsPrepare,
   ToolsProgress,
   ToolsProgressAck,
+  ToolsResolve,
   ToolsRevalidate,
   ToolsStdin,
 } from "@cookie-agent/sdk/protocol";
@@ -29,6 +31,7 @@ import { checkAnswer } from "./check-answer.ts";
 import { checkPrepared } from "./check-prepared.ts";
 import { ContextGrants } from "./context-grants.ts";
 import { withDiscarded } from "./discarded.ts";
+import { DynamicTools } from "./dynamic-tools.ts";
 import { type EventTraffic, openEventTraffic } from "./event-traffic.ts";
 import { type HandshakeFacts, shakeHands } from "./handshake.ts";
 import type { HookFacts, HookSite } from "./hook-site.ts";
@@ -44,6 +47,7 @@ import { RequestDesk } from "./request-desk.ts";
 import { RequestSlots } from "./request-slots.ts";
 import { serveEmit } from "./serve-emit.ts";
 import { serveHostRequests } from "./serve-host-requests.ts";
+import { serveToolList } from "./serve-tool-list.ts";
 import type { ServiceRequest } from "./service-request.ts";
 import { StdinFeed } from "./stdin-feed.ts";
 import type { TierClaims } from "./tier-claims.ts";
@@ -59,6 +63,8 @@ export interface PluginConnectionOptions {
   onIdle(): void;
   /** The plugin will not get an event that it subscribed to. */
   onDropped(): void;
+  /** The process replaced its list of dynamic tools, or took it along (E-131, E-135). */
+  onToolsChanged(): void;
 }
 
 interface RunningCall {
@@ -69,6 +75,7 @@ interface RunningCall {
 /** One plugin in one process: its requests, its running calls and its rights, until either side ends it. */
 export class PluginConnection {
   readonly generation: number;
+  readonly dynamicTools: DynamicTools;
   /** Resolves with the error of everyone who waits, once the connection and its process are gone. */
   readonly lost: Promise<CookieError>;
   readonly #options: PluginConnectionOptions;
@@ -118,6 +125,17 @@ export class PluginConnection {
       scratch: () => this.#scratch,
     });
     serveEmit(this.#rpc, () => this.#traffic?.publish);
+    this.dynamicTools = new DynamicTools({
+      plugin,
+      intervalMs: limits.toolListIntervalMs,
+      ownerOf: (name) => services.toolOwner(name),
+      onChange: () => options.onToolsChanged(),
+    });
+    serveToolList(this.#rpc, {
+      tools: this.dynamicTools,
+      initialized: () => this.#claims !== undefined,
+      isGranted: () => this.#claims?.dynamicTools === true,
+    });
     this.#rpc.onNotification(ToolsProgress, (delta, raw) => this.#onProgress(delta, raw));
     this.lost = this.#watch();
     this.#rpc.listen();
@@ -159,8 +177,8 @@ export class PluginConnection {
   }
 
   async prepare(params: PrepareParams, signal: AbortSignal): Promise<Prepared> {
-    const { rootSessionId, session: _session, ...sent } = params;
-    const tool = this.#tool(params.tool);
+    const { rootSessionId, session: _session, declarationDigest, ...sent } = params;
+    const tool = this.#tool(params.tool, declarationDigest);
     const facts = this.#context(sent, rootSessionId ?? params.session_id, params);
     const prepared = await this.#explained(
       this.#desk.ask(ToolsPrepare, {
@@ -171,6 +189,24 @@ export class PluginConnection {
       }),
     );
     return { ...checkPrepared(prepared, tool), generation: this.generation };
+  }
+
+  /** Asks for the declaration of a name under one of the plugin's claims; null: it has no such tool (E-133). */
+  async resolveTool(name: string, signal: AbortSignal): Promise<ResolvedTool | null> {
+    if (!this.dynamicTools.isClaimed(name)) {
+      throw new CookieError(
+        "plugin_unavailable",
+        `the plugin ${this.#options.plugin.name} does not claim ${name} any more`,
+      );
+    }
+    const { tool } = await this.#explained(
+      this.#desk.ask(ToolsResolve, {
+        signal,
+        timeoutMs: this.#options.limits.prepareTimeoutMs,
+        params: () => ({ name }),
+      }),
+    );
+    return tool === null ? null : this.dynamicTools.declare(name, tool);
   }
 
   async revalidate(invocationId: ToolCallId, prepared: string, signal: AbortSignal): Promise<void> {
@@ -210,7 +246,7 @@ export class PluginConnection {
   async call(call: PluginCall, signal: AbortSignal): Promise<ToolCallResult> {
     const { params } = call;
     const id = params.invocation_id;
-    const tool = this.#tool(params.tool);
+    const tool = this.#tool(params.tool, call.declarationDigest);
     if (this.#running.has(id)) throw new CookieError("busy", `the call ${id} runs already`);
     const stop = new AbortController();
     const onAbort = () => stop.abort(signal.reason);
@@ -276,6 +312,7 @@ export class PluginConnection {
   async stop(): Promise<void> {
     if (this.#stopping) return;
     this.#stopping = true;
+    this.dynamicTools.close();
     const { limits, plugin, route } = this.#options;
     const reason = new CookieError("shutting_down", `the plugin ${plugin.name} is being stopped`);
     this.#slots.close(reason);
@@ -381,9 +418,19 @@ export class PluginConnection {
     };
   }
 
-  #tool(name: string): ResolvedTool {
-    const tool = this.#claims?.tools.find(({ declaration }) => declaration.name === name);
-    if (tool !== undefined) return tool;
+  #tool(name: string, pinned: Digest | undefined): ResolvedTool {
+    const tool =
+      this.#claims?.tools.find(({ declaration }) => declaration.name === name) ??
+      this.dynamicTools.find(name);
+    if (tool !== undefined && (pinned ?? tool.declarationDigest) === tool.declarationDigest) {
+      return tool;
+    }
+    if (tool !== undefined) {
+      throw new CookieError(
+        "operation_changed",
+        `${name} is no longer the tool that this run was started with`,
+      );
+    }
     throw new CookieError(
       "plugin_unavailable",
       `the plugin ${this.#options.plugin.name} does not serve the tool ${name} any more`,
@@ -411,6 +458,7 @@ export class PluginConnection {
     this.#ended = true;
     this.#traffic?.end();
     this.#grants.revokeAll();
+    this.dynamicTools.close();
     if (!this.#stopping) this.#options.route.process.expectExit();
   }
 

@@ -27,6 +27,13 @@ export interface ResolvedTool {
   readonly retrySafe: boolean;
 }
 
+/** What a running process added to the plugin's tools; gone with it (E-135). */
+export interface DynamicFacts {
+  readonly tools: readonly ResolvedTool[];
+  /** Beginnings of names that it declares when they are called (E-133). */
+  readonly prefixes: readonly string[];
+}
+
 /** What the rooms above know about one plugin without talking to it. */
 export interface PluginFacts {
   readonly name: string;
@@ -35,11 +42,15 @@ export interface PluginFacts {
   readonly source: "bundled" | "user" | "workspace";
   /** Empty while a plugin without manifest is not connected (E-060). */
   readonly tools: readonly ResolvedTool[];
+  /** What its running process lists beside `tools` (E-130); absent when nothing. */
+  readonly dynamic?: DynamicFacts;
   /** System-prompt section of the plugin, after tier clamping. */
   readonly instructions: string | null;
   /** Null without a manifest. */
   readonly manifestDigest: Revision | null;
   readonly required: boolean;
+  /** Kernel services that it implements; absent when none. */
+  readonly provides?: readonly string[];
   /** What was clamped, refused or went wrong, one sentence each. */
   readonly diagnostics: readonly string[];
 }

@@ -19,7 +19,7 @@ import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { PluginCall, Prepared, PrepareParams } from "./plugin-call.ts";
 import type { PluginConnection } from "./plugin-connection.ts";
 import { PluginDirectories } from "./plugin-directories.ts";
-import type { PluginFacts } from "./plugin-facts.ts";
+import type { PluginFacts, ResolvedTool } from "./plugin-facts.ts";
 import { PLUGIN_LIMITS, type PluginLimits } from "./plugin-limits.ts";
 import type { PluginProcess, PluginProcessOptions } from "./plugin-process.ts";
 import { openOwnProcess, type PluginRoute } from "./plugin-route.ts";
@@ -61,6 +61,7 @@ export class PluginHost implements HookPlugins {
   readonly #processes = new Set<PluginProcess>();
   readonly #forever = new AbortController();
   #generation = 0;
+  #revision = 0;
   #startup: Promise<unknown> = Promise.resolve();
   #closed: Promise<void> | undefined;
 
@@ -86,6 +87,30 @@ export class PluginHost implements HookPlugins {
   /** First-party plugins, then entries in configuration order (E-042). */
   plugins(): readonly PluginFacts[] {
     return [...this.#supervisors.values()].map((supervisor) => supervisor.facts());
+  }
+
+  /** Changes whenever `plugins` may answer something else. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** The tool of this name that the plugin has now, whatever it was when a run pinned it. */
+  currentTool(plugin: string, name: string): ResolvedTool | undefined {
+    return this.#supervisors.get(plugin)?.tool(name);
+  }
+
+  /** Asks the plugin that claims a name for its tool; null: it has none (E-133). */
+  async resolveTool(
+    plugin: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<ResolvedTool | null> {
+    const live = this.#supervisors.get(plugin)?.live;
+    if (live !== undefined) return live.resolveTool(name, signal);
+    throw new CookieError(
+      "plugin_unavailable",
+      `${name} cannot run: the process of the plugin ${plugin}, which claimed it, has ended`,
+    );
   }
 
   status(): PluginStatus[] {
@@ -250,8 +275,12 @@ export class PluginHost implements HookPlugins {
       needsProcess: ({ launch }) =>
         launch?.kind !== "shared" || this.#hosts.get(launch.group)?.running !== true,
       openRoute: (current, signal) => this.#openRoute(current, signal),
+      onFactsChanged: () => {
+        this.#revision += 1;
+      },
     });
     this.#supervisors.set(plugin.name, supervisor);
+    this.#revision += 1;
   }
 
   async #startAll(activation: "startup" | "session"): Promise<void> {

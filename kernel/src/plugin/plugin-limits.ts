@@ -1,3 +1,4 @@
+import { DYNAMIC_TOOL_LIMITS } from "@cookie-agent/sdk/protocol";
 import type { EmitQuotaLimits } from "./emit-quota.ts";
 import type { EmitTokenLimits } from "./emit-tokens.ts";
 import type { FeedBounds } from "./feed-queue.ts";
@@ -26,6 +27,8 @@ export interface PluginLimits {
   readonly reapMs: number;
   /** Captured bytes after which an acknowledgement is due; with one delta more at most 256 KiB (E-103). */
   readonly ackBytes: number;
+  /** Between two dynamic tool lists of one process (E-131). */
+  readonly toolListIntervalMs: number;
   readonly stdinChunkBytes: number;
   readonly pendingStdinWrites: number;
   /** What may wait for a plugin that does not read (E-143). */
@@ -53,6 +56,7 @@ export const PLUGIN_LIMITS: PluginLimits = {
   sharedBadLines: { count: 3, windowMs: Number.POSITIVE_INFINITY },
   reapMs: 4_000,
   ackBytes: 192 * 1024,
+  toolListIntervalMs: DYNAMIC_TOOL_LIMITS.intervalMs,
   stdinChunkBytes: 64 * 1024,
   pendingStdinWrites: 64,
   feed: { items: 1024, bytes: 32 * 1024 * 1024 },

@@ -11,7 +11,7 @@ import type { HostServices } from "./host-services.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import { PluginConnection } from "./plugin-connection.ts";
 import type { PluginDirectories } from "./plugin-directories.ts";
-import type { PluginFacts } from "./plugin-facts.ts";
+import type { PluginFacts, ResolvedTool } from "./plugin-facts.ts";
 import type { PluginLimits } from "./plugin-limits.ts";
 import type { PluginRoute } from "./plugin-route.ts";
 import { RestartPolicy } from "./restart-policy.ts";
@@ -30,6 +30,8 @@ export interface SupervisorOptions {
   /** True when starting this plugin costs a process. */
   needsProcess(plugin: LoadedPlugin): boolean;
   openRoute(plugin: LoadedPlugin, signal: AbortSignal): Promise<PluginRoute>;
+  /** What the plugin offers may be something else now. */
+  onFactsChanged(): void;
 }
 
 type State = PluginStatus["state"];
@@ -79,6 +81,8 @@ export class Supervisor {
 
   facts(): PluginFacts {
     const plugin = this.#plugin;
+    const dynamic = this.live?.dynamicTools.facts;
+    const provides = plugin.manifest?.provides;
     return {
       name: plugin.name,
       tier: plugin.tier,
@@ -89,7 +93,18 @@ export class Supervisor {
       manifestDigest: plugin.manifestDigest,
       required: plugin.required,
       diagnostics: plugin.diagnostics,
+      ...(dynamic === undefined ? {} : { dynamic }),
+      ...(provides === undefined ? {} : { provides }),
     };
+  }
+
+  /** The tool of this name as it is now: declared, listed by the running process, or resolved by it. */
+  tool(name: string): ResolvedTool | undefined {
+    if (!this.#plugin.enabled) return undefined;
+    return (
+      this.#claims.tools.find(({ declaration }) => declaration.name === name) ??
+      this.live?.dynamicTools.find(name)
+    );
   }
 
   status(): PluginStatus {
@@ -99,7 +114,9 @@ export class Supervisor {
       plugin: name,
       state: this.#state,
       reason: this.#reason,
-      tools: facts.tools.map(({ declaration }) => declaration.name),
+      tools: [...facts.tools, ...(facts.dynamic?.tools ?? [])].map(
+        ({ declaration }) => declaration.name,
+      ),
       tier,
       version: facts.version,
       source,
@@ -153,6 +170,7 @@ export class Supervisor {
     this.#mayRetry = false;
     this.#state = initialState(plugin);
     this.#reason = plugin.failure === null ? null : describe(plugin.failure);
+    this.#options.onFactsChanged();
   }
 
   /** After it resolves no process of this plugin is left and none is started again. */
@@ -226,6 +244,7 @@ export class Supervisor {
       onDropped: () => {
         this.#droppedEvents += 1;
       },
+      onToolsChanged: () => this.#options.onFactsChanged(),
     });
     this.#connection = connection;
     const onAbort = () => void connection.abandon("stopped while it was starting");
@@ -247,6 +266,7 @@ export class Supervisor {
     } finally {
       signal.removeEventListener("abort", onAbort);
     }
+    this.#options.onFactsChanged();
     void connection.lost.then(async (error) => {
       this.#onLost(connection, error);
       await directories.removeScratch(paths.scratch).catch(() => undefined);
@@ -261,6 +281,7 @@ export class Supervisor {
     this.#idleTimer = undefined;
     // Without a manifest nothing is known of a plugin that is not there (E-060).
     if (this.#plugin.manifest === null) this.#claims = NO_CLAIMS;
+    this.#options.onFactsChanged();
     if (!isCookieError(error, "plugin_crashed")) {
       this.#state = "disconnected";
       return;

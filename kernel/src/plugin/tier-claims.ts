@@ -12,6 +12,8 @@ export interface TierClaims {
   readonly inheritEnv: "*" | readonly string[];
   readonly kernelConfig: readonly string[];
   readonly events: EventClaims;
+  /** It may replace its list of tools while it runs (E-130). */
+  readonly dynamicTools: boolean;
 }
 
 /** Nothing claimed: a plugin that failed to load, or one that has not introduced itself yet. */
@@ -23,4 +25,5 @@ export const NO_CLAIMS: TierClaims = {
   inheritEnv: [],
   kernelConfig: [],
   events: NO_EVENT_CLAIMS,
+  dynamicTools: false,
 };

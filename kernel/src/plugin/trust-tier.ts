@@ -57,6 +57,7 @@ export function applyTier(manifest: Manifest, subject: TierSubject): TierClaims 
     inheritEnv: clampInherit(manifest.env?.inherit ?? [], subject),
     kernelConfig: clampKernelConfig(manifest.kernel_config ?? [], subject),
     events: eventClaims(manifest.capabilities),
+    dynamicTools: manifest.capabilities?.dynamic_tools === true && tier !== "untrusted",
   };
 }
 

@@ -6,7 +6,15 @@ import type { ArgumentChecker } from "./check-arguments.ts";
 /** What dispatch needs of the plugin room. */
 export type ToolPlugins = Pick<
   PluginHost,
-  "plugins" | "warm" | "prepare" | "revalidate" | "discard" | "call" | "stdin"
+  | "plugins"
+  | "currentTool"
+  | "resolveTool"
+  | "warm"
+  | "prepare"
+  | "revalidate"
+  | "discard"
+  | "call"
+  | "stdin"
 >;
 
 /** On whose behalf calls run; identity in a call comes from here, never from its arguments. */
@@ -25,6 +33,8 @@ export interface DispatchContext {
 /** What a preparation needs. */
 export interface PrepareStages {
   readonly plugins: ToolPlugins;
+  /** The plugin that serves a name now (E-071); undefined: nobody. */
+  ownerOf(name: string): string | undefined;
   /** One per kernel: it keeps compiled schemas. */
   readonly checker: ArgumentChecker;
 }

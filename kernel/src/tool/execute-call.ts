@@ -73,7 +73,7 @@ async function executeHooked(
   let end: CallEnd;
   try {
     if (signal.aborted) throw new CookieError("cancelled", "the call was cancelled");
-    requirePinned(prepared.bound, stages.plugins);
+    requirePinned(prepared.bound, stages);
     end = await runCall(prepared, call, turn, stages, signal);
   } catch (error) {
     discardToken(prepared, stages.plugins);
@@ -174,6 +174,7 @@ function sendCall(attempt: Attempt): Promise<ToolCallResult> {
       timeoutMs: bound.tool.timeoutMs,
       generation: token?.generation ?? null,
       rootSessionId: turn.rootSessionId,
+      declarationDigest: bound.tool.declarationDigest,
       approvedLabels: resources.flatMap(({ label }) => label ?? []),
       ...(turn.session && { session: turn.session }),
       ask: async (question, ended) => {

@@ -63,13 +63,16 @@ export async function prepareCall(
   signal: AbortSignal,
 ): Promise<PreparedCall> {
   const { part, toolSet } = call;
-  const bound = findTool(part.name, toolSet);
+  const bound =
+    toolSet.get(part.name) ??
+    (await toolSet.resolve(part.name, stages.plugins, signal)) ??
+    refuseUnknown(part.name, toolSet);
   if (part.raw_input !== null) {
     throw invalidArguments(bound.name, "the arguments are not valid JSON");
   }
   const args = await stages.checker.check(bound.spec, part.input);
   if (signal.aborted) throw new CookieError("cancelled", "the call was cancelled");
-  requirePinned(bound, stages.plugins);
+  requirePinned(bound, stages);
   if (bound.tool.prepare.mode === "dynamic") {
     return prepareDynamic(bound, args, call, stages, signal);
   }
@@ -84,16 +87,24 @@ export async function prepareCall(
   });
 }
 
-/** The plugin and declaration must still be those the run was admitted with (E-074, T-008). */
-export function requirePinned(bound: BoundTool, plugins: Pick<ToolPlugins, "plugins">): void {
-  const facts = plugins.plugins().find(({ name }) => name === bound.plugin);
-  const current = facts?.tools.find(({ declaration }) => declaration.name === bound.name);
-  if (current?.declarationDigest === bound.tool.declarationDigest) return;
-  if (facts === undefined || facts.tools.length === 0) {
+/**
+ * The plugin and declaration must still be those the run was admitted with (E-074, T-008). What the plugin withdrew is
+ * `plugin_unavailable` (E-035, E-132), what became another tool or another plugin's is `operation_changed`.
+ */
+export function requirePinned(
+  bound: BoundTool,
+  { plugins, ownerOf }: Pick<PrepareStages, "plugins" | "ownerOf">,
+): void {
+  const current = plugins.currentTool(bound.plugin, bound.name);
+  if (current === undefined) {
     throw new CookieError(
       "plugin_unavailable",
-      `${bound.name} cannot run: its plugin ${bound.plugin} is not available`,
+      `${bound.name} cannot run: its plugin ${bound.plugin} is not available or does not offer it any more`,
     );
+  }
+  if (current.declarationDigest === bound.tool.declarationDigest) {
+    const owner = ownerOf(bound.name);
+    if (owner === undefined || owner === bound.plugin) return;
   }
   throw new CookieError(
     "operation_changed",
@@ -106,9 +117,7 @@ export function discardToken(call: PreparedCall, plugins: Pick<ToolPlugins, "dis
   if (call.token) plugins.discard(call.bound.plugin, [call.token.prepared]);
 }
 
-function findTool(name: string, toolSet: ToolSet): BoundTool {
-  const bound = toolSet.get(name);
-  if (bound) return bound;
+function refuseUnknown(name: string, toolSet: ToolSet): never {
   const shown = safeText(name, 128);
   throw new CookieError(
     "execution_failed",
@@ -138,6 +147,7 @@ async function prepareDynamic(
       arguments: args,
       cwd,
       workspace_root: workspaceRoot,
+      declarationDigest: bound.tool.declarationDigest,
     },
     signal,
   );

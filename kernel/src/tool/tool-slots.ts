@@ -10,6 +10,7 @@ import type { Policy } from "../permission/compile-rules.ts";
 import { isToolVisible } from "../permission/evaluate-policy.ts";
 import { matchPattern } from "../permission/match-pattern.ts";
 import type { PluginFacts, ResolvedTool } from "../plugin/plugin-facts.ts";
+import { ClaimedTools, type Resolver } from "./claimed-tools.ts";
 import { closeParameters } from "./close-parameters.ts";
 import { fitSlot } from "./slot-contract.ts";
 
@@ -42,6 +43,11 @@ export interface ToolSet {
   readonly specs: readonly ToolSpec[];
   get(name: string): BoundTool | undefined;
   pluginOf(name: string): string | undefined;
+  /**
+   * Asks the plugin that claimed an unlisted name for its tool, once per run; from then on `get` knows it (E-133).
+   * Undefined: nobody claims the name, or this run may not see the tool.
+   */
+  resolve(name: string, plugins: Resolver, signal: AbortSignal): Promise<BoundTool | undefined>;
   /** The name exists in the profile, whether or not this run may use it. */
   isKnown(name: string): boolean;
 }
@@ -56,6 +62,8 @@ export interface SlotTable {
   entries(): readonly ToolEntry[];
   /** Bindings that leave their tool unavailable, one sentence each. */
   readonly unfit: readonly UnfitBinding[];
+  /** The plugin that serves a name. */
+  ownerOf(name: string): string | undefined;
   /**
    * The tools that a run may see: its model calls tools, its policy has an allow or ask rule for the action (E-076)
    * and every predicate of the declaration holds.
@@ -71,11 +79,14 @@ export interface SlotTable {
 interface Candidate {
   readonly facts: PluginFacts;
   readonly tool: ResolvedTool;
+  /** Listed by the running process. */
+  readonly dynamic: boolean;
 }
 
 /**
  * Decides who serves each tool name of the active profile (E-071): an explicit binding, then the first-party
- * declaration, then the plugin that comes last in configuration order. `plugins` are first-party first.
+ * declaration in a manifest, then the MCP bridge's dynamic tool, then the plugin that comes last in configuration order.
+ * `plugins` are first-party first.
  */
 export function buildSlotTable({
   plugins,
@@ -86,17 +97,23 @@ export function buildSlotTable({
 }): SlotTable {
   const unfit: UnfitBinding[] = [];
   const entries: ToolEntry[] = [];
-  for (const [name, candidates] of groupByName(plugins, tools)) {
+  const groups = groupByName(plugins, tools);
+  for (const [name, candidates] of groups) {
     const winner = chooseOwner(name, candidates, tools, unfit);
     if (winner === undefined) continue;
     const shadowed = candidates.filter(({ facts }) => facts.name !== winner.facts.name);
     entries.push(toEntry(winner, shadowed));
   }
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const owners = new Map(entries.map(({ name, plugin }) => [name, plugin]));
   return {
     entries: () => entries,
     unfit,
-    freeze: (run) => freezeTools(entries, run),
+    ownerOf: (name) => owners.get(name),
+    freeze: (run) => {
+      const claims = claimsInOrder(plugins, (name) => !groups.has(name) && isSelected(name, tools));
+      return freezeTools(entries, claims, run);
+    },
   };
 }
 
@@ -105,14 +122,18 @@ function groupByName(
   tools: ToolsConfig,
 ): Map<string, Candidate[]> {
   const groups = new Map<string, Candidate[]>();
+  const add = (facts: PluginFacts, tool: ResolvedTool, dynamic: boolean) => {
+    const { name } = tool.declaration;
+    if (!isSelected(name, tools)) return;
+    const group = groups.get(name) ?? [];
+    group.push({ facts, tool, dynamic });
+    groups.set(name, group);
+  };
   for (const facts of plugins) {
     for (const tool of facts.tools) {
-      const { name } = tool.declaration;
-      if (!isInProfile(facts, tool, tools.profile) || !isSelected(name, tools)) continue;
-      const group = groups.get(name) ?? [];
-      group.push({ facts, tool });
-      groups.set(name, group);
+      if (isInProfile(facts, tool, tools.profile)) add(facts, tool, false);
     }
+    for (const tool of facts.dynamic?.tools ?? []) add(facts, tool, true);
   }
   // A binding to a plugin that does not declare the tool must not fall back silently.
   for (const name of tools.implementations.keys()) {
@@ -127,9 +148,14 @@ function chooseOwner(
   tools: ToolsConfig,
   unfit: UnfitBinding[],
 ): Candidate | undefined {
-  const firstParty = candidates.find(({ facts }) => facts.tier === "first_party");
+  const firstParty = candidates.find(
+    ({ facts, dynamic }) => facts.tier === "first_party" && !dynamic,
+  );
   const bound = tools.implementations.get(name);
-  if (bound === undefined) return firstParty ?? candidates.at(-1);
+  if (bound === undefined) {
+    const bridged = candidates.find(({ facts, dynamic }) => dynamic && isBridge(facts));
+    return firstParty ?? bridged ?? candidates.at(-1);
+  }
   const replacement = candidates.find(({ facts }) => facts.name === bound);
   if (replacement === undefined) {
     unfit.push({
@@ -140,7 +166,7 @@ function chooseOwner(
   }
   if (firstParty === undefined || firstParty === replacement) return replacement;
   const fit = fitSlot(firstParty.tool, replacement.tool, replacement.facts.tier);
-  if (!("problem" in fit)) return { facts: replacement.facts, tool: fit };
+  if (!("problem" in fit)) return { ...replacement, tool: fit };
   unfit.push({
     plugin: bound,
     problem: `${name} cannot be served by plugin ${bound}: ${fit.problem}; it is unavailable`,
@@ -148,7 +174,10 @@ function chooseOwner(
   return undefined;
 }
 
-function toEntry({ facts, tool }: Candidate, shadowed: readonly Candidate[]): ToolEntry {
+function toEntry(
+  { facts, tool }: Pick<Candidate, "facts" | "tool">,
+  shadowed: readonly Candidate[],
+): ToolEntry {
   const { name, description, parameters } = tool.declaration;
   return {
     name,
@@ -161,17 +190,45 @@ function toEntry({ facts, tool }: Candidate, shadowed: readonly Candidate[]): To
   };
 }
 
+/** The MCP bridge's claims go first, then the others as their tools do: the last plugin wins (E-071). */
+function claimsInOrder(
+  plugins: readonly PluginFacts[],
+  isFree: (name: string) => boolean,
+): (name: string) => PluginFacts | undefined {
+  const claiming = plugins.filter(({ dynamic }) => (dynamic?.prefixes.length ?? 0) > 0);
+  const ordered = [
+    ...claiming.filter(isBridge),
+    ...claiming.filter((facts) => !isBridge(facts)).reverse(),
+  ];
+  const prefixes = ordered.flatMap((facts) =>
+    (facts.dynamic?.prefixes ?? []).map((prefix) => ({ facts, prefix })),
+  );
+  return (name) =>
+    isFree(name) ? prefixes.find(({ prefix }) => name.startsWith(prefix))?.facts : undefined;
+}
+
+function isBridge({ tier, provides }: PluginFacts): boolean {
+  return tier === "first_party" && provides?.includes("mcp") === true;
+}
+
 function freezeTools(
   entries: readonly ToolEntry[],
+  claimantOf: (name: string) => PluginFacts | undefined,
   run: Parameters<SlotTable["freeze"]>[0],
 ): ToolSet {
   const visible = entries.filter((entry) => run.toolCalling && isOffered(entry, run));
   const byName = new Map(visible.map((entry) => [entry.name, entry]));
   const known = new Set(entries.map(({ name }) => name));
+  const claimed = new ClaimedTools(claimantOf, (facts, tool) => {
+    const entry = toEntry({ facts, tool }, []);
+    return run.toolCalling && isOffered(entry, run) ? entry : undefined;
+  });
+  const get = (name: string) => byName.get(name) ?? claimed.get(name);
   return {
     specs: visible.map(({ spec }) => spec),
-    get: (name) => byName.get(name),
-    pluginOf: (name) => byName.get(name)?.plugin,
+    get,
+    pluginOf: (name) => get(name)?.plugin,
+    resolve: (name, plugins, signal) => claimed.resolve(name, plugins, signal),
     isKnown: (name) => known.has(name),
   };
 }
@@ -191,6 +248,8 @@ function primaryAction({ prepare }: ResolvedTool): PermissionAction {
 
 /** A first-party tool without `profile` belongs to the default one, any other tool to every profile (E-201). */
 function isInProfile(facts: PluginFacts, tool: ResolvedTool, profile: string): boolean {
+  // What introduces itself cannot know which profiles there are.
+  if (facts.manifestDigest === null && facts.tier !== "first_party") return true;
   const declared = tool.declaration.profile;
   if (declared !== undefined) return declared.includes(profile);
   return facts.tier !== "first_party" || profile === DEFAULT_PROFILE;

@@ -68,7 +68,8 @@ export function createManifest(plugin: Plugin, runtime: PluginRuntime): Manifest
   throw refuse(path.map(String).join(".") || "manifest", issue?.message ?? "invalid");
 }
 
-function declareTool(name: string, tool: ToolDefinition): JsonObject {
+/** One tool as the wire declares it. */
+export function declareTool(name: string, tool: ToolDefinition): JsonObject {
   const { prepare } = tool;
   return withoutUndefined({
     name,

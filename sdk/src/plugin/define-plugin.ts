@@ -5,6 +5,7 @@ import type { EventDefinition } from "./event-handlers.ts";
 import type { HookHandlers } from "./hook-handlers.ts";
 import type { LogLevel } from "./host-client.ts";
 import type { ServiceHandlers } from "./plugin-services.ts";
+import type { SetToolsOptions, ToolListOutcome, ToolTable } from "./tool-table.ts";
 
 /** A whole plugin: manifest facts and code in one place, so the two cannot drift (E-038). */
 export interface PluginDefinition extends EventDefinition {
@@ -40,6 +41,11 @@ export interface PluginDefinition extends EventDefinition {
   readonly configSchema?: JsonObject;
   /** Kernel services that it implements, by name; `provides` follows from them. First-party plugins only (E-122). */
   readonly services?: Readonly<Record<string, ServiceHandlers>>;
+  /**
+   * Finds the tool of an unlisted name under one of the claims given to `setTools`; null: there is none. Answers within
+   * 5 s (E-133).
+   */
+  resolveTool?(name: string): ToolDefinition | null | Promise<ToolDefinition | null>;
   /** Runs once, before the first call; an error makes the plugin fail to start. */
   start?(context: PluginContext): void | Promise<void>;
   /** Runs once, before the process ends. */
@@ -70,6 +76,12 @@ export interface PluginContext {
    * milliseconds, every secret null. Only once `start` has returned; rejects with `not_granted` for any other section.
    */
   kernelConfig(section: string): Promise<unknown>;
+  /**
+   * Replaces the tools that the plugin adds to those above while it runs, at most 512; runs that start later see them.
+   * Needs `capabilities: { dynamic_tools: true }`, which an untrusted plugin does not get (`not_granted`). During
+   * `start` it resolves to null at once and the list is sent when the plugin is known (E-130).
+   */
+  setTools(tools: ToolTable, options?: SetToolsOptions): Promise<ToolListOutcome | null>;
   /** Writes to the kernel's log; at most 4 KiB of the message are kept. */
   log(level: LogLevel, message: string, fields?: JsonObject): void;
 }

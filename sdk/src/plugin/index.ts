@@ -39,3 +39,4 @@ export type {
   ToolAnswerOptions,
   ToolInvocation,
 } from "./tool-invocation.ts";
+export type { SetToolsOptions, ToolListOutcome, ToolTable } from "./tool-table.ts";

@@ -1,3 +1,4 @@
+import { ToolsResolve } from "../protocol/dynamic-tools.ts";
 import { CookieError, isCookieError } from "../protocol/errors.ts";
 import { HOOKS, type HookParams } from "../protocol/hooks.ts";
 import type { HookName } from "../protocol/manifest.ts";
@@ -21,6 +22,7 @@ import type { Transport } from "../rpc/transport.ts";
 import { createManifest } from "./create-manifest.ts";
 import type { Plugin, PluginContext, PluginDefinition } from "./define-plugin.ts";
 import type { ToolDefinition } from "./define-tool.ts";
+import { DynamicToolList } from "./dynamic-tool-list.ts";
 import { createEmit } from "./emit.ts";
 import type { EventIntake } from "./event-intake.ts";
 import { type HookHandler, type HookHandlers, runHook } from "./hook-handlers.ts";
@@ -48,6 +50,7 @@ export class PluginServer {
   readonly #states = new PreparedStates();
   readonly #calls = new Map<string, RunningCall>();
   #events: EventIntake | undefined;
+  readonly #dynamic: DynamicToolList;
   #phase: "new" | "initializing" | "ready" | "stopping" = "new";
   #windowBytes = 0;
   #takesRaw = false;
@@ -63,6 +66,7 @@ export class PluginServer {
         process.stderr.write(`${plugin.definition.name}: ${error.message}\n`);
       },
     });
+    this.#dynamic = new DynamicToolList(plugin.definition.name, this.#connection);
   }
 
   /** Resolves when the plugin was stopped and its connection closed. */
@@ -75,6 +79,7 @@ export class PluginServer {
     connection.onRequest(PluginPing, () => ({}));
     this.#onReady(ToolsPrepare, (params, signal) => this.#prepare(params, signal));
     this.#onReady(ToolsRevalidate, (params) => this.#revalidate(params));
+    this.#onReady(ToolsResolve, (params) => this.#resolve(params));
     this.#onReady(ToolsCall, (params, signal) => this.#call(params, signal));
     this.#onReady(ToolsStdin, (params) => this.#feedStdin(params));
     this.#onReady(ServiceCall, (params, signal) => this.#serve(params, signal));
@@ -150,6 +155,8 @@ export class PluginServer {
       throw describeFailure(error, "execution_failed");
     }
     this.#phase = "ready";
+    // The answer is written before anything that is sent in a later turn of the loop (E-022).
+    setImmediate(() => this.#dynamic.introduced());
     return {
       protocol_version: PLUGIN_PROTOCOL_VERSION,
       name: manifest.name,
@@ -172,6 +179,7 @@ export class PluginServer {
         const options = { timeoutMs: CONFIG_WAIT_MS };
         return (await this.#connection.request(ConfigGet, { section }, options)).value;
       },
+      setTools: (tools, options) => this.#dynamic.set(tools, options),
       log: (level, message, fields) => writeLog(this.#connection, level, message, fields),
     };
   }
@@ -214,6 +222,17 @@ export class PluginServer {
       };
     } catch (error) {
       throw describeFailure(error, "prepare_failed", signal);
+    }
+  }
+
+  async #resolve({
+    name,
+  }: ParamsOf<typeof ToolsResolve>): Promise<ResultInput<typeof ToolsResolve>> {
+    try {
+      const tool = await this.#definition.resolveTool?.(name);
+      return { tool: tool ? this.#dynamic.keep(name, tool) : null };
+    } catch (error) {
+      throw describeFailure(error, "execution_failed");
     }
   }
 
@@ -323,7 +342,8 @@ export class PluginServer {
   #toolOf(name: string): ToolDefinition {
     const { tools = {} } = this.#definition;
     const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
-    if (tool !== undefined) return tool;
+    const found = tool ?? this.#dynamic.find(name);
+    if (found !== undefined) return found;
     throw new CookieError("invalid_params", `plugin ${this.#definition.name} has no tool ${name}`, {
       data: { field: "tool" },
     });

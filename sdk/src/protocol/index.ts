@@ -49,6 +49,12 @@ export {
   ToolOutputSnapshot,
 } from "./client-methods.ts";
 export {
+  DYNAMIC_TOOL_LIMITS,
+  ToolClaim,
+  ToolsListChanged,
+  ToolsResolve,
+} from "./dynamic-tools.ts";
+export {
   CookieError,
   type CookieErrorOptions,
   ERROR_NUMBERS,

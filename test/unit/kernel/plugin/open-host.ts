@@ -76,6 +76,7 @@ export async function openHost(options: Partial<PluginHostOptions>): Promise<Ope
         note: (sessionId, plugin, kind, message) =>
           notes.push({ sessionId, plugin, kind, message }),
       },
+      toolOwner: () => undefined,
     },
     ...options,
   });

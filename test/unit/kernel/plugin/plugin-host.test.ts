@@ -627,7 +627,7 @@ describe("host services", () => {
       return content;
     };
     const before = host.plugins()[0]?.tools;
-    expect(await ask("host/tools/list_changed", { tools: [] })).toBe("method_not_found");
+    expect(await ask("host/tools/list_changed", { tools: [] })).toBe("not_granted");
     expect(await ask("plugin/initialize", { capabilities: { host: ["artifacts.read"] } })).toBe(
       "method_not_found",
     );

@@ -72,6 +72,8 @@ export async function openSessions(on?: { readonly scenario: Scenario }) {
     stages: {
       plugins: {
         plugins: () => [],
+        currentTool: () => undefined,
+        resolveTool: () => Promise.resolve(null),
         warm: () => undefined,
         prepare: () => Promise.reject(new Error("no plugin is here")),
         revalidate: () => Promise.reject(new Error("no plugin is here")),
@@ -79,6 +81,7 @@ export async function openSessions(on?: { readonly scenario: Scenario }) {
         call: () => Promise.reject(new Error("no plugin is here")),
         stdin: async () => false,
       },
+      ownerOf: () => undefined,
       artifacts: createLocalArtifactStore({ storeDir: store.directory }),
       outputs: new OutputHub(),
       checker: new ArgumentChecker(),

@@ -12,13 +12,19 @@ afterEach(() => {
 
 test("[S-046] a turn is two blocks: its attempt with what ended before, and its end with what follows", async () => {
   const { services, disk } = await openSessions();
+  const currentTool = () => plugins()[0]?.tools[0];
   const plugins = () => [pluginFacts("builtin.test", [declareTool({ name: "echo" })])];
   const sessions = new SessionRegistry({
     ...services,
     facts: { ...services.facts, plugins },
     stages: {
       ...services.stages,
-      plugins: { ...services.stages.plugins, plugins, call: async () => ({ content: "x" }) },
+      plugins: {
+        ...services.stages.plugins,
+        plugins,
+        currentTool,
+        call: async () => ({ content: "x" }),
+      },
     },
   });
   // However long preparing takes, it counts as soon.

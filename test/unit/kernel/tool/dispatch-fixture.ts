@@ -128,6 +128,15 @@ export class ScriptedPlugins implements ToolPlugins {
   plugins(): readonly PluginFacts[] {
     return this.facts;
   }
+  currentTool(plugin: string, name: string): ResolvedTool | undefined {
+    const facts = this.facts.find((one) => one.name === plugin);
+    return facts?.tools.find(({ declaration }) => declaration.name === name);
+  }
+  resolved: (name: string) => Promise<ResolvedTool | null> = () => Promise.resolve(null);
+  resolveTool(plugin: string, name: string): Promise<ResolvedTool | null> {
+    this.trace.push(`resolve ${plugin} ${name}`);
+    return this.resolved(name);
+  }
   warm(plugin: string): void {
     this.trace.push(`warm ${plugin}`);
   }
@@ -256,6 +265,8 @@ export function openRoom(
   const stages: DispatchStages = {
     log: new RunLog(log),
     plugins,
+    ownerOf: (name) =>
+      buildSlotTable({ plugins: plugins.facts, tools: NO_SELECTION }).ownerOf(name),
     artifacts: createLocalArtifactStore({ storeDir }),
     gate: { decide: (...args) => room.gate(...args) },
     policy: () => policy,

@@ -69,6 +69,7 @@ export async function openShippedRoom(): Promise<ShippedRoom> {
       writeArtifact: () => Promise.reject(new Error("no shipped plugin writes artifacts")),
       log: () => undefined,
       events: noEvents(),
+      toolOwner: () => undefined,
     },
   });
   const table = buildSlotTable({ plugins: plugins.plugins(), tools: NO_SELECTION });
@@ -119,6 +120,7 @@ export async function openShippedRoom(): Promise<ShippedRoom> {
         {
           log: runLog,
           plugins,
+          ownerOf: (name) => table.ownerOf(name),
           artifacts,
           gate: { decide: options.gate ?? ((...args) => gate.decide(...args)) },
           policy: () => policy,

@@ -1,7 +1,14 @@
-import type { ToolDeclaration } from "@cookie-agent/sdk/protocol";
+import { Revision, type ToolDeclaration } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
+import type { ResolvedTool } from "../../../../kernel/src/plugin/plugin-facts.ts";
 import { buildSlotTable } from "../../../../kernel/src/tool/tool-slots.ts";
-import { declareTool, NO_SELECTION, pluginFacts, stringSchema } from "./dispatch-fixture.ts";
+import {
+  declareTool,
+  NO_SELECTION,
+  pluginFacts,
+  resolveTool,
+  stringSchema,
+} from "./dispatch-fixture.ts";
 
 const READ = declareTool({
   name: "read",
@@ -44,6 +51,90 @@ describe("who serves a tool name", () => {
       ["search", "late", ["early"]],
     ]);
     expect(table.unfit).toEqual([]);
+  });
+
+  test("[E-071] a dynamic tool of the MCP bridge stands behind a manifest and before every other plugin", () => {
+    const [read, search, own] = ["read", "search", "own"].map((name) =>
+      resolveTool(declareTool({ name })),
+    );
+    const listing = (...tools: (ResolvedTool | undefined)[]) => ({
+      dynamic: { tools: tools.filter((tool) => tool !== undefined), prefixes: [] },
+    });
+    const table = buildSlotTable({
+      plugins: [
+        pluginFacts("builtin.mcp", [], { provides: ["mcp"], ...listing(read, search) }),
+        FIRST_PARTY,
+        pluginFacts("builtin.other", [], listing(search, own)),
+        pluginFacts("early", [], { tier: "trusted", ...listing(own) }),
+        thirdParty("late", declareTool({ name: "search" }), declareTool({ name: "own" })),
+        pluginFacts("sly", [], { tier: "untrusted", provides: ["mcp"], ...listing() }),
+      ],
+      tools: NO_SELECTION,
+    });
+    expect(table.entries().map(({ name, plugin, shadowed }) => [name, plugin, shadowed])).toEqual([
+      ["own", "late", ["builtin.other", "early"]],
+      ["read", "builtin.fs", ["builtin.mcp"]],
+      ["search", "builtin.mcp", ["builtin.other", "late"]],
+    ]);
+  });
+
+  test("[E-201] dynamic tools and plugins without manifest belong to every profile", () => {
+    const ELSEWHERE = declareTool({ name: "elsewhere", profile: ["cookie"] });
+    const plugins = [
+      thirdParty("stranger", ELSEWHERE),
+      pluginFacts("lister", [], {
+        dynamic: { tools: [resolveTool({ ...ELSEWHERE, name: "listed" })], prefixes: [] },
+      }),
+      pluginFacts("known", [{ ...ELSEWHERE, name: "declared" }], {
+        tier: "untrusted",
+        manifestDigest: Revision.parse(`sha256:${"0".repeat(64)}`),
+      }),
+    ];
+    const table = buildSlotTable({ plugins, tools: { ...NO_SELECTION, profile: "other" } });
+    expect(table.entries().map(({ name }) => name)).toEqual(["elsewhere", "listed"]);
+  });
+
+  test("[E-133] a claim never reaches a name that somebody has, a binding holds or the user excluded", async () => {
+    const asked: string[] = [];
+    const resolver = {
+      resolveTool: (plugin: string, name: string) => {
+        asked.push(`${plugin} ${name}`);
+        return Promise.resolve(resolveTool(declareTool({ name })));
+      },
+    };
+    const claiming = (prefixes: string[]) => ({ dynamic: { tools: [], prefixes } });
+    const set = buildSlotTable({
+      plugins: [
+        FIRST_PARTY,
+        pluginFacts("builtin.mcp", [], { provides: ["mcp"], ...claiming(["m"]) }),
+        pluginFacts("early", [], claiming([""])),
+        pluginFacts("late", [], claiming(["m", "l", "r", "b", "x"])),
+      ],
+      tools: { ...bindTo("bash", "nobody"), exclude: ["x_*"] },
+    }).freeze({
+      policy: {
+        documentRules: [{ action: "plugin", resource: "*", effect: "allow" }],
+        overlayRules: [],
+        workspaceRoot: "/",
+      },
+      toolCalling: true,
+    });
+    const { signal } = new AbortController();
+    const bound = [];
+    for (const name of ["read", "bash", "x_one", "mail", "late_one", "late_one", "early_one"]) {
+      bound.push((await set.resolve(name, resolver, signal))?.plugin);
+    }
+    expect(bound).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      "builtin.mcp",
+      "late",
+      "late",
+      "early",
+    ]);
+    expect(asked).toEqual(["builtin.mcp mail", "late late_one", "early early_one"]);
+    expect(set.get("mail")?.plugin).toBe("builtin.mcp");
   });
 
   test("[T-004] [S-002] [E-072] [C-067] a binding swaps the implementation and grants no tier", () => {

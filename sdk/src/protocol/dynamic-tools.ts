@@ -1,0 +1,44 @@
+import * as z from "zod";
+import { fromPlugin, request, toPlugin } from "./method.ts";
+import { Count, JsonObject, ToolName } from "./scalars.ts";
+
+/** Bounds of what one plugin lists while it runs (E-131, E-133). */
+export const DYNAMIC_TOOL_LIMITS = { tools: 512, claims: 128, intervalMs: 100 } as const;
+
+/** A prefix of tool names and a `*`: unlisted names that the plugin declares when they are called (E-133). */
+export const ToolClaim = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,63}\*$/, { error: "expected the beginning of a tool name and a *" });
+export type ToolClaim = z.infer<typeof ToolClaim>;
+
+/**
+ * The complete new list of a plugin's dynamic tools (E-130). Declarations are no part of the schema: each is judged on
+ * its own, and one that is wrong does not sink the others (E-131).
+ */
+export const ToolsListChanged = request(
+  "host/tools/list_changed",
+  fromPlugin({ tools: z.array(z.unknown()), claims: z.array(ToolClaim).optional() }),
+  toPlugin({
+    /** Counts the lists that this process put in force, from 1. */
+    revision: Count,
+    /** Names that are now this plugin's. */
+    accepted: z.array(ToolName),
+    /** Valid, but another plugin serves the name. */
+    shadowed: z.array(z.object({ tool: ToolName, by: z.string() })),
+    rejected: z.array(
+      z.object({
+        /** As given, cut and made safe; empty when there was none. */
+        tool: z.string(),
+        code: z.literal("invalid_declaration"),
+        message: z.string(),
+      }),
+    ),
+  }),
+);
+
+/** Asks for the declaration of a claimed name; null: there is no such tool (E-133). Answered within 5 s. */
+export const ToolsResolve = request(
+  "plugin/tools/resolve",
+  toPlugin({ name: ToolName }),
+  fromPlugin({ tool: JsonObject.nullable() }),
+);
