@@ -1,12 +1,13 @@
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { CookieError, type Revisions } from "@cookie-agent/sdk/protocol";
+import { CookieError, type PluginStatus, type Revisions } from "@cookie-agent/sdk/protocol";
 import { createMemoryPair, type Transport } from "@cookie-agent/sdk/rpc";
 import { publicArtifactUri } from "./artifact/artifact-uri.ts";
 import { createLocalArtifactStore } from "./artifact/local-artifact-store.ts";
 import { readArtifact } from "./artifact/read-artifact.ts";
 import type { AgentDocument } from "./config/agent-document.ts";
 import { readContextDocuments } from "./config/agents-md.ts";
+import { CurrentConfig } from "./config/current-config.ts";
 import { loadConfig } from "./config/load-config.ts";
 import { type TriedPlugin, withTriedPlugin } from "./config/try-plugin.ts";
 import { ClientConnection } from "./daemon/client-connection.ts";
@@ -71,18 +72,22 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
   const logger = options.logger ?? silentLogger;
   const workspaceRoot = await canonicalDirectory(options.cwd);
   const firstParty = await loadFirstParty(options.firstPartyDirectories);
-  const loaded = await loadConfig({
-    homeDir: options.homeDir,
-    cwd: workspaceRoot,
-    env: options.env,
-    firstParty,
-    trust: options.trust,
-  });
-  const { root } = loaded;
-  const config =
-    options.tryPlugin === undefined
-      ? loaded.config
-      : withTriedPlugin(loaded.config, options.tryPlugin);
+  const load = async (trust: OpenKernelOptions["trust"]) => {
+    const read = await loadConfig({
+      homeDir: options.homeDir,
+      cwd: workspaceRoot,
+      env: options.env,
+      firstParty,
+      trust,
+    });
+    const { tryPlugin } = options;
+    return tryPlugin === undefined
+      ? read
+      : { ...read, config: withTriedPlugin(read.config, tryPlugin) };
+  };
+  const loaded = await load(options.trust);
+  const current = new CurrentConfig({ loaded, trust: options.trust, load });
+  const { config, root } = loaded;
   const pluginLogs = new PluginLogFiles(root, logger);
 
   const store = await openLocalSessionStore({
@@ -111,7 +116,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     env: options.env,
     secretEnvNames: loaded.secretEnvNames,
     logger: pluginLogs,
-    workspaceStillTrusted: () => loaded.workspace.stillMatches(),
+    workspaceStillTrusted: () => current.workspaceStillTrusted(),
     services: {
       artifacts,
       readArtifact: (context, params) => readArtifact(artifacts, context.rootSessionId, params),
@@ -142,7 +147,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
   const owners = new ToolOwners({
     plugins: () => plugins.plugins(),
     revision: () => plugins.revision,
-    tools: () => config.tools,
+    tools: () => current.tools,
   });
 
   const models = createModelRuntime({
@@ -154,7 +159,9 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
   const facts: AdmissionFacts = {
     agents: loaded.agents,
     models,
-    config,
+    get config() {
+      return { ...config, tools: current.tools };
+    },
     workspaceRoot,
     plugins: () => plugins.plugins(),
     revisions: (documents: readonly AgentDocument[]): Revisions =>
@@ -207,6 +214,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
   sweep.unref();
 
   const clients = new Set<ClientConnection>();
+  const statusOf = (status: PluginStatus) => tellOwnership([status], owners.table())[0] ?? status;
   const services = {
     sessions,
     outputs,
@@ -216,6 +224,11 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
       return runtimeSnapshot(facts);
     },
     pluginStatus: () => tellOwnership(plugins.status(), owners.table()),
+    restartPlugin: async (plugin: string) => statusOf(await plugins.restart(plugin)),
+    reloadPlugin: async (plugin: string) => {
+      await current.reload();
+      return statusOf(await plugins.reload(plugin, current));
+    },
   };
   let closing: Promise<void> | null = null;
   return {

@@ -10,4 +10,8 @@ export interface ClientServices {
   readonly bus: PluginBus;
   runtimeSnapshot(): Promise<RuntimeSnapshot>;
   pluginStatus(): PluginStatus[];
+  /** Rejects with `plugin_missing` when there is no such plugin. */
+  restartPlugin(plugin: string): Promise<PluginStatus>;
+  /** Rejects with `plugin_missing`, or with the error of a configuration that cannot be loaded. */
+  reloadPlugin(plugin: string): Promise<PluginStatus>;
 }

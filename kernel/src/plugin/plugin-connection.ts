@@ -89,6 +89,8 @@ export class PluginConnection {
   #claims: TierClaims | undefined;
   #traffic: EventTraffic | undefined;
   #scratch = "";
+  /** Aborts when a connection that is being drained has nothing open any more. */
+  #drained: AbortController | undefined;
   #stopping = false;
   #ended = false;
 
@@ -110,6 +112,7 @@ export class PluginConnection {
       limits,
       onDeaf: (abandoned) => void this.#onDeaf(abandoned),
       onIdle: () => {
+        this.#drained?.abort();
         if (this.#stopping) this.#quiet.abort();
         else options.onIdle();
       },
@@ -308,10 +311,20 @@ export class PluginConnection {
     });
   }
 
+  /** Waits until nothing is open, at most so long; keeping new requests away is the caller's (E-064). */
+  async drain(timeoutMs: number): Promise<void> {
+    if (this.#slots.idle) return;
+    this.#drained = new AbortController();
+    await Promise.race([sleep(timeoutMs, this.#drained.signal), this.lost]);
+    // An end of the wait by anything but the timer leaves no timer.
+    this.#drained.abort();
+  }
+
   /** Cancels what runs, lets it clean up, then ends the plugin (E-065). Whatever happens, nothing is left. */
   async stop(): Promise<void> {
     if (this.#stopping) return;
     this.#stopping = true;
+    this.#drained?.abort();
     this.dynamicTools.close();
     const { limits, plugin, route } = this.#options;
     const reason = new CookieError("shutting_down", `the plugin ${plugin.name} is being stopped`);

@@ -49,6 +49,10 @@ export interface PluginFacts {
   /** Null without a manifest. */
   readonly manifestDigest: Revision | null;
   readonly required: boolean;
+  /** Names that it served until a reload failed: nobody else takes them over (B136). */
+  readonly held?: readonly string[];
+  /** It wants to run as soon as a run that has a tool of its asks the model (E-057). */
+  readonly warmsWithRun?: boolean;
   /** Kernel services that it implements; absent when none. */
   readonly provides?: readonly string[];
   /** What was clamped, refused or went wrong, one sentence each. */

@@ -11,6 +11,7 @@ import {
 import type { FirstPartyFacts } from "../config/first-party.ts";
 import type { PluginEntry } from "../config/plugin-entry.ts";
 import type { Logger } from "../support/logger.ts";
+import { safeText } from "../support/safe-text.ts";
 import { childEnvironment } from "./child-environment.ts";
 import type { HookFacts, HookPlugins, HookSite, Interceptor } from "./hook-site.ts";
 import type { HostServices } from "./host-services.ts";
@@ -50,9 +51,12 @@ export interface PluginHostOptions {
   workspaceStillTrusted(): Promise<boolean>;
 }
 
+/** What a reload takes from the configuration. */
+export type ReloadedConfig = Pick<PluginHostOptions, "entries" | "secretEnvNames">;
+
 /** The kernel's side of all plugins: what they offer, whether they run, and every request to them. */
 export class PluginHost implements HookPlugins {
-  readonly #options: PluginHostOptions;
+  #options: PluginHostOptions;
   readonly #limits: PluginLimits;
   readonly #limiter: StartLimiter;
   readonly #directories: PluginDirectories;
@@ -155,7 +159,7 @@ export class PluginHost implements HookPlugins {
 
   /** Gives unused tokens back; those of a dead process are gone already. */
   discard(plugin: string, prepared: string[]): void {
-    if (prepared.length > 0) this.#supervisors.get(plugin)?.live?.discard(prepared);
+    if (prepared.length > 0) this.#supervisors.get(plugin)?.running?.discard(prepared);
   }
 
   /**
@@ -226,13 +230,14 @@ export class PluginHost implements HookPlugins {
     data: Uint8Array | null,
     eof: boolean,
   ): Promise<boolean> {
-    const connection = this.#supervisors.get(plugin)?.live;
+    const connection = this.#supervisors.get(plugin)?.running;
     return connection === undefined ? false : connection.stdin(invocationId, data, eof);
   }
 
   /** Reads the plugin's files anew and starts it; earlier failures are forgotten (B152). */
   async restart(plugin: string): Promise<PluginStatus> {
-    const supervisor = this.#supervisor(plugin);
+    const supervisor = this.#supervisors.get(plugin);
+    if (supervisor === undefined) throw missing(plugin);
     const source = pluginSources(this.#options).find(({ name }) => name === plugin);
     if (source !== undefined) {
       await supervisor.reload(await this.#checkTrust(await loadPlugin(source, this.#options)));
@@ -244,6 +249,52 @@ export class PluginHost implements HookPlugins {
   /** Adds a sentence to a plugin's status record. */
   diagnose(plugin: string, text: string): void {
     this.#supervisors.get(plugin)?.plugin.subject.diagnose(text);
+  }
+
+  /**
+   * Takes one plugin from the configuration as it is now: drained, then started as it is (E-064). One that is new is
+   * added, one that is named no more ends. A plugin that cannot be used afterwards is a status, and its tools stay its
+   * own (B136). Rejects with `plugin_missing` when neither the configuration nor the kernel knows the name.
+   */
+  async reload(plugin: string, config: ReloadedConfig): Promise<PluginStatus> {
+    const known = this.#supervisors.get(plugin);
+    const fresh = config.entries.find(({ name }) => name === plugin);
+    const kept = this.#options.entries.filter(({ name }) => name !== plugin);
+    this.#options = {
+      ...this.#options,
+      entries: inOrderOf(config.entries, fresh === undefined ? kept : [...kept, fresh]),
+      secretEnvNames: config.secretEnvNames,
+    };
+    const source = pluginSources(this.#options).find(({ name }) => name === plugin);
+    if (source === undefined) return this.#remove(plugin);
+    const loaded = await this.#checkTrust(await loadPlugin(source, this.#options));
+    if (known === undefined) this.#add(loaded);
+    else await known.reload(loaded, this.#limits.drainMs);
+    this.#sort();
+    const supervisor = this.#supervisor(plugin);
+    await supervisor.connect(this.#forever.signal).catch(() => undefined);
+    return supervisor.status();
+  }
+
+  async #remove(plugin: string): Promise<PluginStatus> {
+    const supervisor = this.#supervisors.get(plugin);
+    if (supervisor === undefined) throw missing(plugin);
+    await supervisor.reload({ ...supervisor.plugin, enabled: false }, this.#limits.drainMs);
+    await supervisor.close();
+    this.#supervisors.delete(plugin);
+    this.#revision += 1;
+    return { ...supervisor.status(), reason: "the configuration does not name it any more" };
+  }
+
+  /** The order of the configuration is that of hooks and of names that two plugins have (E-042). */
+  #sort(): void {
+    const supervisors = new Map(this.#supervisors);
+    this.#supervisors.clear();
+    for (const { name } of pluginSources(this.#options)) {
+      const supervisor = supervisors.get(name);
+      if (supervisor !== undefined) this.#supervisors.set(name, supervisor);
+    }
+    this.#revision += 1;
   }
 
   /** Ends every plugin within the largest grace period and 6 s (E-065); no process is left. Idempotent. */
@@ -383,6 +434,17 @@ export class PluginHost implements HookPlugins {
   readonly #onProcessExit = (): void => {
     for (const child of this.#processes) child.kill("the kernel ended");
   };
+}
+
+function missing(plugin: string): CookieError {
+  return new CookieError("plugin_missing", `no plugin is called ${safeText(plugin, 128)}`);
+}
+
+/** Entries that the new order does not name go last, as they stood. */
+function inOrderOf(order: readonly PluginEntry[], entries: readonly PluginEntry[]): PluginEntry[] {
+  const places = new Map(order.map(({ name }, index) => [name, index]));
+  const placeOf = ({ name }: PluginEntry) => places.get(name) ?? order.length;
+  return [...entries].sort((a, b) => placeOf(a) - placeOf(b));
 }
 
 function checkGeneration(connection: PluginConnection, generation: number | null): void {

@@ -23,6 +23,8 @@ export interface PluginLimits {
   readonly maxRestartDelayMs: number;
   readonly ownBadLines: { readonly count: number; readonly windowMs: number };
   readonly sharedBadLines: { readonly count: number; readonly windowMs: number };
+  /** How long a reload lets open requests finish (E-064). */
+  readonly drainMs: number;
   /** How long a killed process may take to be reaped (E-065). */
   readonly reapMs: number;
   /** Captured bytes after which an acknowledgement is due; with one delta more at most 256 KiB (E-103). */
@@ -54,6 +56,7 @@ export const PLUGIN_LIMITS: PluginLimits = {
   maxRestartDelayMs: 30_000,
   ownBadLines: { count: 20, windowMs: 10_000 },
   sharedBadLines: { count: 3, windowMs: Number.POSITIVE_INFINITY },
+  drainMs: 60_000,
   reapMs: 4_000,
   ackBytes: 192 * 1024,
   toolListIntervalMs: DYNAMIC_TOOL_LIMITS.intervalMs,

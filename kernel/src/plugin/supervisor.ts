@@ -58,6 +58,10 @@ export class Supervisor {
   #idleTimer: NodeJS.Timeout | undefined;
   /** The end of a process that was idle. */
   #stopping: Promise<void> | undefined;
+  /** The last reload, while it is under way. */
+  #reloading: Promise<void> | undefined;
+  /** What it served before a reload that failed. */
+  #held: readonly string[] = [];
   /** A failed plugin that the next use may start again (E-063). */
   #mayRetry = false;
 
@@ -76,12 +80,17 @@ export class Supervisor {
 
   /** The connection, when a call needs no start. */
   get live(): PluginConnection | undefined {
+    return this.#reloading === undefined ? this.running : undefined;
+  }
+
+  /** The connection whose calls go on, though a plugin that is being drained takes no new one. */
+  get running(): PluginConnection | undefined {
     return this.#connection?.usable ? this.#connection : undefined;
   }
 
   facts(): PluginFacts {
     const plugin = this.#plugin;
-    const dynamic = this.live?.dynamicTools.facts;
+    const dynamic = this.running?.dynamicTools.facts;
     const provides = plugin.manifest?.provides;
     return {
       name: plugin.name,
@@ -95,6 +104,8 @@ export class Supervisor {
       diagnostics: plugin.diagnostics,
       ...(dynamic === undefined ? {} : { dynamic }),
       ...(provides === undefined ? {} : { provides }),
+      ...(plugin.prewarm === "run" ? { warmsWithRun: true } : {}),
+      ...(this.#held.length === 0 ? {} : { held: this.#held }),
     };
   }
 
@@ -103,7 +114,7 @@ export class Supervisor {
     if (!this.#plugin.enabled) return undefined;
     return (
       this.#claims.tools.find(({ declaration }) => declaration.name === name) ??
-      this.live?.dynamicTools.find(name)
+      this.running?.dynamicTools.find(name)
     );
   }
 
@@ -143,6 +154,7 @@ export class Supervisor {
   /** Begins a start without waiting for it; a failure is told to the call that needs the plugin (E-057). */
   warm(): void {
     if (this.#plugin.prewarm === "never" || this.#connection !== undefined) return;
+    if (this.#reloading !== undefined) return;
     this.#start().catch(() => undefined);
   }
 
@@ -154,6 +166,7 @@ export class Supervisor {
     const live = this.live;
     if (live !== undefined) return live;
     if (signal.aborted) throw new CookieError("cancelled", CANCELLED);
+    while (this.#reloading !== undefined) await untilAborted(this.#reloading, signal, CANCELLED);
     // A process that is just dying counts as a crash first, else the rules for restarts would be passed by.
     const dying = this.#starting === undefined ? this.#connection : undefined;
     if (dying !== undefined) await untilAborted(dying.lost, signal, CANCELLED);
@@ -161,9 +174,27 @@ export class Supervisor {
     return untilAborted(this.#start(), signal, CANCELLED);
   }
 
-  /** Ends the process and takes the plugin as it is now; nothing of an earlier failure is kept (B152). */
-  async reload(plugin: LoadedPlugin): Promise<void> {
+  /**
+   * Ends the process and takes the plugin as it is now; nothing of an earlier failure is kept (B152). Calls that run
+   * have `drainMs` to finish, new ones wait for what comes (E-064).
+   */
+  async reload(plugin: LoadedPlugin, drainMs = 0): Promise<void> {
+    const before = this.#reloading;
+    const reloading = (async () => {
+      await before;
+      await this.#swap(plugin, drainMs);
+    })();
+    this.#reloading = reloading;
+    await reloading.finally(() => {
+      if (this.#reloading === reloading) this.#reloading = undefined;
+    });
+  }
+
+  async #swap(plugin: LoadedPlugin, drainMs: number): Promise<void> {
+    if (drainMs > 0) await this.running?.drain(drainMs);
+    const served = this.facts().tools.map(({ declaration }) => declaration.name);
     await this.#endProcess();
+    this.#held = heldNames(plugin, [...this.#held, ...served]);
     this.#plugin = plugin;
     this.#claims = plugin.claims;
     this.#policy.reset();
@@ -293,9 +324,10 @@ export class Supervisor {
   #noteFailure(error: unknown, whileStarting: boolean): void {
     const nowMs = performance.now();
     this.#policy.recordCrash(nowMs);
-    this.#reason = describe(error);
-    this.#mayRetry =
-      this.#plugin.restart === "on_demand" && !isLasting(error) && !this.#policy.exhausted(nowMs);
+    const exhausted = this.#policy.exhausted(nowMs);
+    const mayRestart = this.#plugin.restart === "on_demand" && !isLasting(error);
+    this.#mayRetry = mayRestart && !exhausted;
+    this.#reason = mayRestart && exhausted ? givenUp(error, this.#options.limits) : describe(error);
     this.#state = whileStarting || !this.#mayRetry ? "failed" : "disconnected";
   }
 
@@ -342,6 +374,11 @@ export class Supervisor {
   }
 }
 
+/** A plugin that was swapped for a broken one does not give its names away (B136). */
+function heldNames({ enabled, failure }: LoadedPlugin, names: readonly string[]): string[] {
+  return enabled && failure !== null ? [...new Set(names)] : [];
+}
+
 function initialState(plugin: LoadedPlugin): State {
   if (!plugin.enabled) return "disabled";
   return plugin.failure === null ? "disconnected" : "failed";
@@ -350,6 +387,12 @@ function initialState(plugin: LoadedPlugin): State {
 function describe(error: unknown): string {
   if (!isCookieError(error)) return "internal error";
   return safeText(`${error.code}: ${error.message}`, 1024);
+}
+
+/** The last words of the process are in the error of the crash (B145). */
+function givenUp(error: unknown, { crashes, crashWindowMs }: PluginLimits): string {
+  const minutes = Math.round(crashWindowMs / 60_000);
+  return `given up after ${crashes} crashes in ${minutes} minutes; mend it, then restart it; the last: ${describe(error)}`;
 }
 
 function stopped(): CookieError {

@@ -178,6 +178,7 @@ async function streamTurn(
   const deltas = new DeltaGatherer((type, text) =>
     context.log.appendStream(context.draft({ type, attempt_id: attemptId, text })),
   );
+  speculation.requestSent();
   try {
     const supplied = context.view.history.hasMedia
       ? await withMedia(context, model, request)

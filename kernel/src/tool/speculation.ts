@@ -32,6 +32,11 @@ export class Speculation {
     setMaxListeners(0, this.#abort.signal);
   }
 
+  /** Starts what is to run by the time that the model answers. */
+  requestSent(): void {
+    for (const plugin of this.#toolSet.warmWithRun) this.#stages.plugins.warm(plugin);
+  }
+
   toolNamed(name: string): void {
     const bound = this.#toolSet.get(name);
     if (bound === undefined) return;

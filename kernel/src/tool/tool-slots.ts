@@ -35,6 +35,7 @@ export interface ToolEntry extends BoundTool {
   readonly action: PermissionAction;
   /** Plugins that declare the name too and do not serve it. */
   readonly shadowed: readonly string[];
+  readonly warmsWithRun: boolean;
 }
 
 /** The tools of one run, fixed when it is admitted (E-074). */
@@ -48,6 +49,8 @@ export interface ToolSet {
    * Undefined: nobody claims the name, or this run may not see the tool.
    */
   resolve(name: string, plugins: Resolver, signal: AbortSignal): Promise<BoundTool | undefined>;
+  /** Plugins that start with the run's first model request (E-057). */
+  readonly warmWithRun: readonly string[];
   /** The name exists in the profile, whether or not this run may use it. */
   isKnown(name: string): boolean;
 }
@@ -100,7 +103,7 @@ export function buildSlotTable({
   const groups = groupByName(plugins, tools);
   for (const [name, candidates] of groups) {
     const winner = chooseOwner(name, candidates, tools, unfit);
-    if (winner === undefined) continue;
+    if (winner === undefined || isHeld(name, winner, plugins, tools, unfit)) continue;
     const shadowed = candidates.filter(({ facts }) => facts.name !== winner.facts.name);
     entries.push(toEntry(winner, shadowed));
   }
@@ -134,6 +137,9 @@ function groupByName(
       if (isInProfile(facts, tool, tools.profile)) add(facts, tool, false);
     }
     for (const tool of facts.dynamic?.tools ?? []) add(facts, tool, true);
+  }
+  for (const name of plugins.flatMap(({ held }) => held ?? [])) {
+    if (!groups.has(name) && isSelected(name, tools)) groups.set(name, []);
   }
   // A binding to a plugin that does not declare the tool must not fall back silently.
   for (const name of tools.implementations.keys()) {
@@ -174,6 +180,28 @@ function chooseOwner(
   return undefined;
 }
 
+/** A plugin whose reload failed would serve the name; nobody does so in its place without having been chosen (B136). */
+function isHeld(
+  name: string,
+  winner: Candidate,
+  plugins: readonly PluginFacts[],
+  tools: ToolsConfig,
+  unfit: UnfitBinding[],
+): boolean {
+  const holder = plugins.findLast(({ held }) => held?.includes(name) === true);
+  if (holder === undefined || tools.implementations.get(name) === winner.facts.name) return false;
+  const isOutranked =
+    holder.tier !== "first_party" &&
+    (winner.facts.tier === "first_party" ||
+      plugins.indexOf(winner.facts) > plugins.indexOf(holder));
+  if (isOutranked) return false;
+  unfit.push({
+    plugin: holder.name,
+    problem: `${name} is unavailable until plugin ${holder.name} works again; it does not fall back to plugin ${winner.facts.name}`,
+  });
+  return true;
+}
+
 function toEntry(
   { facts, tool }: Pick<Candidate, "facts" | "tool">,
   shadowed: readonly Candidate[],
@@ -187,6 +215,7 @@ function toEntry(
     spec: { name, description, parameters: closeParameters(parameters) },
     action: primaryAction(tool),
     shadowed: shadowed.map((loser) => loser.facts.name),
+    warmsWithRun: facts.warmsWithRun === true,
   };
 }
 
@@ -226,6 +255,9 @@ function freezeTools(
   const get = (name: string) => byName.get(name) ?? claimed.get(name);
   return {
     specs: visible.map(({ spec }) => spec),
+    warmWithRun: [
+      ...new Set(visible.filter((entry) => entry.warmsWithRun).map((entry) => entry.plugin)),
+    ],
     get,
     pluginOf: (name) => get(name)?.plugin,
     resolve: (name, plugins, signal) => claimed.resolve(name, plugins, signal),

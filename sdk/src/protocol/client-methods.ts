@@ -291,6 +291,19 @@ export const PluginsStatus = request(
   z.object({ plugins: z.array(PluginStatus) }),
 );
 
+/** Ends the plugin's process and starts it with its files as they are; earlier failures are forgotten (E-063). */
+export const PluginsRestart = request(
+  "plugins.restart",
+  z.strictObject({ plugin: PluginName }),
+  z.object({ plugin: PluginStatus }),
+);
+/** Takes the plugin's entry and the table `[tools]` from the configuration as it is now, drains and starts (E-064). */
+export const PluginsReload = request(
+  "plugins.reload",
+  z.strictObject({ plugin: PluginName }),
+  z.object({ plugin: PluginStatus }),
+);
+
 export const EventsSubscription = notification(
   "events.subscription",
   z.discriminatedUnion("type", [

@@ -26,6 +26,8 @@ export {
   type ModelEntry,
   PluginState,
   PluginStatus,
+  PluginsReload,
+  PluginsRestart,
   PluginsStatus,
   RunCancel,
   RunRecallSteer,

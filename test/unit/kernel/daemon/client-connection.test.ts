@@ -22,6 +22,8 @@ async function connect(changes: Partial<ClientServices> = {}) {
     bus: new PluginBus(),
     runtimeSnapshot: () => Promise.reject(new Error("not asked for")),
     pluginStatus: () => [],
+    restartPlugin: () => Promise.reject(new Error("not asked for")),
+    reloadPlugin: () => Promise.reject(new Error("not asked for")),
     ...changes,
   });
   const client = new Connection({ transport: near, side: "client" });

@@ -229,6 +229,85 @@ describe("starting", () => {
     });
   });
 
+  test("[E-064] a reload waits for the calls that run, keeps new ones back and takes the entry as it is now", async () => {
+    const { host } = await openHost({ entries: [entryFor("slow"), entryFor("echo")] });
+    const before = callOf("wait_ms", { ms: 60_000 });
+    const stop = new AbortController();
+    const running = host.call("slow", before, stop.signal);
+    await eventually(() => host.status()[0]?.in_flight === 1);
+    const [{ pid } = { pid: null }] = host.status();
+    const entries = [entryFor("echo"), entryFor("slow", { config: { changed: true } })];
+    const reloading = host.reload("slow", { entries, secretEnvNames: new Set() });
+    const later = host.call("slow", callOf("wait_ms", { ms: 1 }), never());
+    expect((await host.call("echo", callOf("echo", { text: "free" }), never())).content).toBe(
+      "free",
+    );
+    expect(host.status().find(({ plugin }) => plugin === "slow")).toMatchObject({
+      pid,
+      in_flight: 1,
+    });
+    stop.abort();
+    await running.catch(() => undefined);
+    const status = await reloading;
+    expect(status).toMatchObject({ state: "connected", pid: expect.any(Number) });
+    expect(status.pid).not.toBe(pid);
+    expect((await later).content).toBeDefined();
+    expect(host.plugins().map(({ name }) => name)).toEqual(["echo", "slow"]);
+  });
+
+  test("[E-064] what does not finish in time is cancelled, and the reload goes on", async () => {
+    const { host } = await openHost({
+      entries: [entryFor("deaf")],
+      limits: { drainMs: 50, cancelCleanupMs: 50 },
+    });
+    const running = host.call("deaf", callOf("ignore_cancel", { ms: 60_000 }), never());
+    running.catch(() => undefined);
+    await eventually(() => host.status()[0]?.in_flight === 1);
+    const entries = [entryFor("deaf", { shutdownGraceMs: 100 })];
+    const status = await host.reload("deaf", { entries, secretEnvNames: new Set() });
+    expect(status).toMatchObject({ state: "connected", in_flight: 0 });
+    await expect(running).rejects.toMatchObject({ code: "shutting_down" });
+  });
+
+  test("[B136] [B152] a reload that fails keeps the plugin's names, and a later one mends it", async () => {
+    const { directory, file } = await copyFixture("echo", () => undefined);
+    const entries = [entryFor("echo", { launch: { kind: "path", directory } })];
+    const config = { entries, secretEnvNames: new Set<string>() };
+    const { host } = await openHost(config);
+    await host.call("echo", callOf("echo", { text: "1" }), never());
+    const good = await readFile(file, "utf8");
+    await writeFile(file, "{");
+    const failed = await host.reload("echo", config);
+    expect(failed).toMatchObject({ state: "failed", pid: null, tools: [] });
+    expect(host.plugins()[0]?.held).toContain("echo");
+    await expect(host.call("echo", callOf("echo", { text: "2" }), never())).rejects.toMatchObject({
+      code: "plugin_unavailable",
+    });
+    await writeFile(file, good);
+    expect(await host.reload("echo", config)).toMatchObject({ state: "connected", reason: null });
+    expect(host.plugins()[0]?.held).toBeUndefined();
+    expect((await host.call("echo", callOf("echo", { text: "3" }), never())).content).toBe("3");
+  });
+
+  test("[E-064] a plugin that the configuration names no more ends, a new one begins", async () => {
+    const { host } = await openHost({ entries: [entryFor("echo"), entryFor("deaf")] });
+    await host.call("echo", callOf("echo", { text: "1" }), never());
+    const pid = host.status()[0]?.pid ?? 0;
+    const config = {
+      entries: [entryFor("slow"), entryFor("deaf")],
+      secretEnvNames: new Set<string>(),
+    };
+    expect(await host.reload("echo", config)).toMatchObject({
+      state: "disabled",
+      reason: expect.stringContaining("does not name it"),
+    });
+    expect(await host.reload("slow", config)).toMatchObject({ state: "connected" });
+    expect(host.plugins().map(({ name }) => name)).toEqual(["slow", "deaf"]);
+    await eventually(() => !isAlive(pid));
+    await expect(host.reload("nobody", config)).rejects.toMatchObject({ code: "plugin_missing" });
+    await expect(host.restart("nobody")).rejects.toMatchObject({ code: "plugin_missing" });
+  });
+
   test("[E-113] a trusted plugin whose manifest changed does not run", async () => {
     const { host } = await openHost({
       entries: [entryFor("echo", { trust: "trusted", integrity: `sha256:${"0".repeat(64)}` })],

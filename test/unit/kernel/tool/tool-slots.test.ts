@@ -1,6 +1,6 @@
 import { Revision, type ToolDeclaration } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
-import type { ResolvedTool } from "../../../../kernel/src/plugin/plugin-facts.ts";
+import type { PluginFacts, ResolvedTool } from "../../../../kernel/src/plugin/plugin-facts.ts";
 import { buildSlotTable } from "../../../../kernel/src/tool/tool-slots.ts";
 import {
   declareTool,
@@ -135,6 +135,39 @@ describe("who serves a tool name", () => {
     ]);
     expect(asked).toEqual(["builtin.mcp mail", "late late_one", "early early_one"]);
     expect(set.get("mail")?.plugin).toBe("builtin.mcp");
+  });
+
+  test("[B136] a plugin whose reload failed keeps its names from those that would take them over", () => {
+    const SEARCH = declareTool({ name: "search" });
+    const broken = (
+      name: string,
+      held: string[],
+      tier: "untrusted" | "first_party" = "untrusted",
+    ) => pluginFacts(name, [], { tier, held });
+    const serve = (plugins: PluginFacts[], tools = NO_SELECTION) => {
+      const table = buildSlotTable({ plugins, tools });
+      return [
+        table.ownerOf("search"),
+        table.ownerOf("read"),
+        table.unfit.map(({ plugin }) => plugin),
+      ];
+    };
+    const early = thirdParty("early", SEARCH, READ);
+    expect(serve([early, broken("late", ["search"])])).toEqual([undefined, "early", ["late"]]);
+    expect(serve([broken("first", ["search"]), early])).toEqual(["early", "early", []]);
+    expect(serve([broken("builtin.fs", ["read"], "first_party"), early])).toEqual([
+      "early",
+      undefined,
+      ["builtin.fs"],
+    ]);
+    expect(serve([FIRST_PARTY, broken("swap", ["read"])], bindTo("read", "swap"))).toEqual([
+      undefined,
+      undefined,
+      ["swap"],
+    ]);
+    expect(
+      serve([broken("builtin.fs", ["read"], "first_party"), early], bindTo("read", "early")),
+    ).toEqual(["early", "early", []]);
   });
 
   test("[T-004] [S-002] [E-072] [C-067] a binding swaps the implementation and grants no tier", () => {
