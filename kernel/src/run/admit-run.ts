@@ -20,6 +20,7 @@ import { createId } from "../support/create-id.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { buildSlotTable, type ToolSet } from "../tool/tool-slots.ts";
 import { composePrompt } from "./compose-prompt.ts";
+import { expandTemplates, type TemplateLines, templateLines } from "./expand-templates.ts";
 import { type AgentFacts, resolveAgent, selectSuffix } from "./resolve-agent.ts";
 
 export interface AdmissionFacts extends AgentFacts {
@@ -51,7 +52,7 @@ export interface AdmittedRun {
 export function snapshotAgent(
   facts: AdmissionFacts,
   selection: RunSelection,
-): { document: AgentDocument; snapshot: AgentSnapshot } {
+): { document: AgentDocument; snapshot: AgentSnapshot; templates: TemplateLines } {
   const document = resolveAgent(facts, selection);
   const { chain, suffixStart } = selectSuffix(document, selection.model, facts.models);
   if (chain.length <= suffixStart) {
@@ -61,7 +62,10 @@ export function snapshotAgent(
         "connect a provider or select a model that is configured",
     );
   }
+  const { maxDepth } = facts.config.delegation;
+  const templates = templateLines(document, { agents: facts.agents, depth: 0, maxDepth });
   const composed = composePrompt({
+    templates,
     agentPrompt: document.prompt,
     workspaceRoot: facts.workspaceRoot,
     plugins: facts.plugins(),
@@ -75,6 +79,7 @@ export function snapshotAgent(
   }
   return {
     document,
+    templates,
     snapshot: {
       agent: document.id,
       schema: 6,
@@ -98,7 +103,7 @@ export async function admitRun(
   selection: RunSelection,
   overlay: readonly OverlayRule[],
 ): Promise<AdmittedRun> {
-  const { document, snapshot } = snapshotAgent(facts, selection);
+  const { document, snapshot, templates } = snapshotAgent(facts, selection);
   const suffix = snapshot.fallback_chain.slice(snapshot.selected_suffix_start);
   const bound = await Promise.all(suffix.map((entry) => facts.models.bind(entry)));
   const chain = bound.filter((model) => model !== undefined);
@@ -117,6 +122,7 @@ export async function admitRun(
       workspaceRoot: facts.workspaceRoot,
     },
     toolCalling: first.toolCalling,
+    describe: (text) => expandTemplates(text, templates).text,
   });
   return {
     runId: createId<RunId>(),

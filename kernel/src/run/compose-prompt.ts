@@ -1,10 +1,12 @@
 import type { ContextDocument } from "../config/agents-md.ts";
 import type { PluginFacts } from "../plugin/plugin-facts.ts";
+import { expandTemplates, type TemplateLines } from "./expand-templates.ts";
 
 export interface PromptFacts {
   readonly agentPrompt: string;
   readonly workspaceRoot: string;
-  readonly plugins: readonly Pick<PluginFacts, "name" | "instructions">[];
+  readonly plugins: readonly Pick<PluginFacts, "name" | "instructions" | "tier">[];
+  readonly templates: TemplateLines;
   readonly today: string;
 }
 
@@ -14,9 +16,14 @@ export function composePrompt(facts: PromptFacts): string {
     facts.agentPrompt.trimEnd(),
     `Working directory: ${facts.workspaceRoot}\nPlatform: ${process.platform}\nDate: ${facts.today}`,
   ];
-  for (const { name, instructions } of facts.plugins) {
-    const text = instructions?.trim();
-    if (text) {
+  for (const { name, instructions, tier } of facts.plugins) {
+    const section = instructions?.trim() ?? "";
+    // Of others the braces are text.
+    const { text, isEmpty } =
+      tier === "first_party"
+        ? expandTemplates(section, facts.templates)
+        : { text: section, isEmpty: false };
+    if (text && !isEmpty) {
       sections.push(`<tool_instructions provider="${name}">\n${text}\n</tool_instructions>`);
     }
   }

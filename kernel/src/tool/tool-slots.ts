@@ -75,6 +75,8 @@ export interface SlotTable {
     policy: Policy;
     toolCalling: boolean;
     available?: ReadonlySet<AvailabilityPredicate>;
+    /** Fills in what a shipped description leaves open (E-036). */
+    describe?: (description: string) => string;
   }): ToolSet;
 }
 
@@ -245,7 +247,9 @@ function freezeTools(
   claimantOf: (name: string) => PluginFacts | undefined,
   run: Parameters<SlotTable["freeze"]>[0],
 ): ToolSet {
-  const visible = entries.filter((entry) => run.toolCalling && isOffered(entry, run));
+  const visible = entries
+    .filter((entry) => run.toolCalling && isOffered(entry, run))
+    .map((entry) => (entry.tier === "first_party" ? describedEntry(entry, run.describe) : entry));
   const byName = new Map(visible.map((entry) => [entry.name, entry]));
   const known = new Set(entries.map(({ name }) => name));
   const claimed = new ClaimedTools(claimantOf, (facts, tool) => {
@@ -263,6 +267,12 @@ function freezeTools(
     resolve: (name, plugins, signal) => claimed.resolve(name, plugins, signal),
     isKnown: (name) => known.has(name),
   };
+}
+
+function describedEntry(entry: ToolEntry, describe?: (text: string) => string): ToolEntry {
+  const { spec } = entry;
+  if (describe === undefined || !spec.description.includes("{{")) return entry;
+  return { ...entry, spec: { ...spec, description: describe(spec.description) } };
 }
 
 function isOffered(entry: ToolEntry, run: Parameters<SlotTable["freeze"]>[0]): boolean {

@@ -88,6 +88,7 @@ export function declareTool(name: string, tool: ToolDefinition): JsonObject {
     stdin_argument: tool.stdinArgument,
     revalidate: tool.revalidate === undefined ? undefined : true,
     retry_safe: tool.retrySafe,
+    available_when: tool.availableWhen,
   });
 }
 

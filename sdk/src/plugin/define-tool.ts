@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { JsonObject } from "../protocol/scalars.ts";
 import type {
+  AvailabilityPredicate,
   Concurrency,
   OutputDeclaration,
   PermissionAction,
@@ -60,6 +61,8 @@ export interface ToolDefinition<Schema extends ToolParameters = ToolParameters, 
   readonly stdinArgument?: string;
   /** The kernel may repeat a call whose process died before any output (E-061). */
   readonly retrySafe?: boolean;
+  /** What must hold when a run starts for it to be offered there; a predicate the kernel has nothing for is false (E-037). */
+  readonly availableWhen?: readonly AvailabilityPredicate[];
   /** Checks right before a waited-for approval that what was prepared still holds; throws `operation_changed` (E-088). */
   revalidate?(state: State | undefined): void | Promise<void>;
   /**

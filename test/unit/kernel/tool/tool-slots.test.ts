@@ -308,6 +308,29 @@ describe("the tools of a run", () => {
     expect(set.get("gated") !== undefined).toBe(shown);
   });
 
+  test("[E-036] only a shipped description is filled in, and it is what the run keeps", () => {
+    const DESCRIBED = { description: "One of {{skills}}" };
+    const table = buildSlotTable({
+      plugins: [
+        pluginFacts("builtin.x", [declareTool({ name: "shipped", ...DESCRIBED })]),
+        thirdParty("other", declareTool({ name: "theirs", ...DESCRIBED })),
+      ],
+      tools: NO_SELECTION,
+    });
+    const policy = {
+      documentRules: [{ action: "plugin" as const, resource: "*", effect: "allow" as const }],
+      overlayRules: [],
+      workspaceRoot: "/",
+    };
+    const describe = (text: string) => text.replace("{{skills}}", "two");
+    const set = table.freeze({ policy, toolCalling: true, describe });
+    expect(set.specs.map(({ description }) => description)).toEqual([
+      "One of two",
+      "One of {{skills}}",
+    ]);
+    expect(set.get("shipped")?.spec.description).toBe("One of two");
+  });
+
   test("a model without tool calling gets none, and names stay known", () => {
     const table = buildSlotTable({ plugins: [FIRST_PARTY], tools: NO_SELECTION });
     const policy = {

@@ -23,6 +23,7 @@ const search = defineTool({
   timeoutMs: null,
   revalidate: () => {},
   retrySafe: true,
+  availableWhen: ["goal_open"],
   call: content,
 });
 
@@ -87,6 +88,7 @@ test("[E-031] every member of a definition has its place in the manifest", () =>
         timeout_ms: null,
         revalidate: true,
         retry_safe: true,
+        available_when: ["goal_open"],
       },
     ],
     instructions: "Use it.",
