@@ -13,9 +13,11 @@ export {
   inspectSetup,
   listTrust,
   probeFileLock,
+  reviewWorkspace,
   revokeTrust,
   type SetupReport,
   type WorkspaceContents,
+  type WorkspaceReview,
 } from "./inspect-setup.ts";
 export { type Kernel, type OpenKernelOptions, openKernel } from "./kernel.ts";
 export type { Logger, LogLevel } from "./support/logger.ts";

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { realpath, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { CookieError, isCookieError } from "@cookie-agent/sdk/protocol";
+import { describeWorkspace } from "./config/describe-workspace.ts";
 import { type LoadedConfig, loadConfig } from "./config/load-config.ts";
 import {
   digestWorkspace,
@@ -89,6 +90,8 @@ export interface WorkspaceContents {
   readonly digest: string | null;
   /** Files that would be trusted, or why they cannot be. */
   readonly contents: readonly string[];
+  /** What trust would put to use, one line each; empty when it would change nothing. */
+  readonly brings: readonly string[];
 }
 
 /** What a directory's own `.cookie-agent` holds, for the question whether to trust it (C 2.9). */
@@ -96,7 +99,7 @@ export async function inspectContents(directory: string): Promise<WorkspaceConte
   const canonical = await existingDirectory(directory);
   const layer = join(canonical, ".cookie-agent");
   if (!existsSync(layer)) {
-    return { directory: canonical, present: false, digest: null, contents: [] };
+    return { directory: canonical, present: false, digest: null, contents: [], brings: [] };
   }
   const found = await digestWorkspace(layer);
   return found.trustable
@@ -105,8 +108,24 @@ export async function inspectContents(directory: string): Promise<WorkspaceConte
         present: true,
         digest: found.digest,
         contents: [...found.content.keys()].sort(),
+        brings: await describeWorkspace(layer, found.content),
       }
-    : { directory: canonical, present: true, digest: null, contents: [found.reason] };
+    : { directory: canonical, present: true, digest: null, contents: [found.reason], brings: [] };
+}
+
+export interface WorkspaceReview extends WorkspaceContents {
+  readonly state: WorkspaceTrust["state"];
+}
+
+/** The same with the trust that is stored for it; `absent` also where it is the user's own layer. */
+export async function reviewWorkspace(
+  homeDir: string,
+  directory: string,
+): Promise<WorkspaceReview> {
+  const root = stateRoot(homeDir);
+  const contents = await inspectContents(directory);
+  const { state } = await inspectWorkspace({ root, cwd: contents.directory, trust: "stored" });
+  return { ...contents, state };
 }
 
 async function existingDirectory(directory: string): Promise<string> {

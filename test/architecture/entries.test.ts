@@ -63,8 +63,8 @@ const EXPORTS = {
 `,
   "kernel/src/index.ts": `
   ConfigError, grantTrust, inspectContents, inspectSetup, listTrust, openKernel, probeFileLock,
-  revokeTrust, type Kernel, type LogLevel, type Logger, type OpenKernelOptions, type SetupReport,
-  type WorkspaceContents
+  reviewWorkspace, revokeTrust, type Kernel, type LogLevel, type Logger, type OpenKernelOptions,
+  type SetupReport, type WorkspaceContents, type WorkspaceReview
 `,
 };
 

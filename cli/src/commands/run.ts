@@ -17,16 +17,17 @@ import { type OutputFormat, RunReport } from "../headless/run-report.ts";
 import { setUp } from "../headless/set-up.ts";
 import { openLocalKernel } from "../open-kernel.ts";
 import { switchFlag } from "../switch-flag.ts";
+import { offerTrust } from "../workspace-question.ts";
 
 /** A timer cannot wait longer. */
 const LONGEST_TIMEOUT_S = 2_147_483;
 const MOST_TURNS = 1_000_000;
 
 export const run = defineCommand({
-  summary: "Run one prompt to its end, without a daemon and without questions.",
+  summary: "Run one prompt to its end, without a daemon and without approvals.",
   description: `Prints the final answer on stdout; on a terminal, stderr shows what is going on.
 
-Nobody is asked anything: a tool call that a rule wants approved is decided by --permission-mode, and where that leaves it to a person the run is cancelled.
+On a terminal one question may come first: whether to trust what this directory's own .cookie-agent brings. Then nobody is asked anything: a tool call that a rule wants approved is decided by --permission-mode, and where that leaves it to a person the run is cancelled.
 
 Exit codes: 0 completed, 1 failed, 2 wrong command line, 3 stopped by a permission, 4 cancelled or interrupted, 5 could not start.`,
   examples: [
@@ -86,6 +87,9 @@ Exit codes: 0 completed, 1 failed, 2 wrong command line, 3 stopped by a permissi
       prompt: flags.prompt,
       promptFile: flags["prompt-file"],
     });
+
+    const readsStdin = [args.prompt, flags.prompt, flags["prompt-file"]].includes("-");
+    if (format === "text" && !flags["trust-workspace"] && !readsStdin) await offerTrust();
 
     // A pipe that nobody reads yet holds this up: no signal is caught before, so that Ctrl-C ends it.
     const sink = openOutput(flags["output-file"], () => interrupt.abort("output"));

@@ -1,4 +1,4 @@
-import { createInterface } from "node:readline/promises";
+import type { WorkspaceContents } from "@cookie-agent/kernel";
 import { string } from "@oclif/core/args";
 import { defineCommand } from "../command.ts";
 import { ExitCode, ExitError, usageError } from "../exit-code.ts";
@@ -6,6 +6,7 @@ import { homeDirectory, workingDirectory } from "../open-kernel.ts";
 import { printable } from "../printable.ts";
 import { print, printError, printJson } from "../standard-streams.ts";
 import { switchFlag } from "../switch-flag.ts";
+import { ask, showWhatItBrings } from "../workspace-question.ts";
 
 export const trust = defineCommand({
   summary: "Trust what a directory's own .cookie-agent brings, or take that back.",
@@ -66,26 +67,20 @@ async function grant(
     const message = `the .cookie-agent of ${found.directory} cannot be trusted: ${reason}`;
     throw new ExitError(ExitCode.failure, "untrustable", message);
   }
-  if (!yes) await confirm(found.directory, found.contents);
+  if (!yes) await confirm(found);
   await grantTrust(homeDir, found.directory, found.digest);
   if (json) printJson({ trusted: true, directory: found.directory, present: true });
   else print(printable(`trusted: ${found.directory}`));
 }
 
 /** The default is no. */
-async function confirm(directory: string, contents: readonly string[]): Promise<void> {
+async function confirm(found: WorkspaceContents): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
     throw usageError("there is no terminal to ask on; read what it brings, then add --yes");
   }
-  printError(`${directory} brings:`);
-  for (const line of contents) printError(`  ${line}`);
-  printError("Programs outside it that it names are not covered.");
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await terminal.question("Trust this content? [y/N] ");
-    if (/^y(?:es)?$/i.test(answer.trim())) return;
-  } finally {
-    terminal.close();
-  }
+  showWhatItBrings(found);
+  printError("Its files:");
+  for (const path of found.contents) printError(printable(`  ${path}`));
+  if ((await ask("Trust this content? [y/N] ")) === "yes") return;
   throw new ExitError(ExitCode.failure, "declined", "nothing was trusted");
 }

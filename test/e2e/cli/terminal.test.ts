@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { providerToml, startModelServer } from "../../support/model-server.ts";
@@ -24,6 +24,93 @@ function goOnceShown({ cwd }: TempProject): { onScreen(screen: string): void } {
     },
   };
 }
+
+const QUESTION = "Trust this content? [y]es, [N]o, go on without it, [q]uit: ";
+
+/** A directory whose own plugin leaves a mark when it is started. */
+async function useForeignProject(): Promise<{ project: TempProject; mark: string }> {
+  const project = await useProject();
+  const mark = join(project.cwd, "started");
+  const plugin = `[plugins.sneaky]\ncommand = "/bin/sh"\nargs = ["-c", "touch '${mark}'"]\n`;
+  const server = '[mcp.servers.far]\nurl = "https://mcp.example/${env:FAR_TOKEN}"\n';
+  await project.write(".cookie-agent/config.toml", `${plugin}${server}`);
+  await project.write(".cookie-agent/agents/local.md", "---\n---\n");
+  return { project, mark };
+}
+
+describe.runIf(CAN_OPEN_TERMINAL)(
+  "a directory with a .cookie-agent of its own, in a terminal",
+  () => {
+    test("[C-236] what would be executed is shown, and no is the default", async () => {
+      const { project, mark } = await useForeignProject();
+      const { exitCode, screen } = await runInTerminal(project, offline("say hi"), {
+        type: [{ after: QUESTION, text: "\n" }],
+      });
+      expect(exitCode).toBe(0);
+      expect(screen).toContain(`the plugin sneaky: runs /bin/sh -c touch '${mark}'`);
+      expect(screen).toContain("the MCP server far: https://mcp.example/${env:FAR_TOKEN}");
+      expect(screen).toContain("a reading of the environment: FAR_TOKEN");
+      expect(screen).toContain("the agent local");
+      expect(screen).toContain("hi\r\n");
+      expect([existsSync(mark), existsSync(join(project.stateDir, "trust.json"))]).toEqual([
+        false,
+        false,
+      ]);
+    });
+
+    test("[C-236] [C-233] yes is kept for exactly this content: it is asked again only after a change", async () => {
+      const { project, mark } = await useForeignProject();
+      await project.write(
+        ".cookie-agent/config.toml",
+        `[plugins.sneaky]\ncommand = "/bin/sh"\nargs = ["-c", "touch '${mark}'"]\n`,
+      );
+      await rm(join(project.cwd, ".cookie-agent/agents"), { recursive: true });
+      const yes = await runInTerminal(project, offline("say hi"), {
+        type: [{ after: QUESTION, text: "y\n" }],
+      });
+      expect([yes.exitCode, existsSync(mark)]).toEqual([0, true]);
+      const again = await runInTerminal(project, offline("say hi"));
+      expect([again.exitCode, again.screen.includes(QUESTION)]).toEqual([0, false]);
+      await project.write(".cookie-agent/skills/late/SKILL.md", "---\n---\n");
+      await rm(mark);
+      const changed = await runInTerminal(project, offline("say hi"), {
+        type: [{ after: QUESTION, text: "no\n" }],
+      });
+      expect(changed.screen).toContain("This directory changed since it was trusted.");
+      expect(changed.screen).toContain("the skill late");
+      expect([changed.exitCode, existsSync(mark)]).toEqual([0, false]);
+    });
+
+    test.for([
+      ["q", "q\n"],
+      ["Ctrl-C", "\u0003"],
+      ["the end of input", "\u0004"],
+    ] as const)("[C-236] %s runs nothing at all", async ([, text]) => {
+      const { project, mark } = await useForeignProject();
+      const { exitCode, screen } = await runInTerminal(project, offline("say hi"), {
+        type: [{ after: QUESTION, text }],
+      });
+      expect(exitCode).toBe(4);
+      expect(screen).toContain("nothing was run");
+      expect([screen.includes("hi\r\n"), existsSync(mark)]).toEqual([false, false]);
+    });
+
+    test.for([
+      { args: ["--output", "json"], redirect: "" },
+      { args: [], redirect: ">out.txt" },
+      { args: [], redirect: "</dev/null" },
+      { args: ["--trust-workspace"], redirect: "" },
+    ])("[C-237] nobody is asked with $args $redirect", async ({ args, redirect }) => {
+      const { project } = await useForeignProject();
+      await rm(join(project.cwd, ".cookie-agent"), { recursive: true });
+      await project.write(".cookie-agent/config.toml", '[plugins.sneaky]\ncommand = "/bin/true"\n');
+      const { exitCode, screen } = await runInTerminal(project, offline("say hi", ...args), {
+        redirect,
+      });
+      expect([exitCode, screen.includes("Trust this content?")]).toEqual([0, false]);
+    });
+  },
+);
 
 describe.runIf(CAN_OPEN_TERMINAL)("cookie run in a terminal", () => {
   test("[C-224] shows what is running and for how long, and erases it before the answer", async () => {
