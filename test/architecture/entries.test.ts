@@ -62,9 +62,11 @@ const EXPORTS = {
   CookieClient, type SessionNews, type SubscribeOptions
 `,
   "kernel/src/index.ts": `
-  ConfigError, grantTrust, inspectContents, inspectSetup, listTrust, openKernel, probeFileLock,
-  reviewWorkspace, revokeTrust, type Kernel, type LogLevel, type Logger, type OpenKernelOptions,
-  type SetupReport, type WorkspaceContents, type WorkspaceReview
+  ConfigError, grantTrust, inspectContents, inspectPlugin, inspectSetup, listTrust, openKernel,
+  planPluginTrust, probeFileLock, reviewWorkspace, revokeTrust, type Kernel, type LogLevel,
+  type Logger, type OpenKernelOptions, type PluginInspection, type PluginProblem,
+  type PluginTrustPlan, type SetupReport, type TriedPlugin, type WorkspaceContents,
+  type WorkspaceReview
 `,
 };
 
