@@ -4,7 +4,7 @@ import { string as stringArg } from "@oclif/core/args";
 import { integer, string } from "@oclif/core/flags";
 import { defineCommand } from "../command.ts";
 import { dataDirFlag, dataDirOption } from "../data-dir-flag.ts";
-import { type ExitCode, usageError } from "../exit-code.ts";
+import { ExitCode, ExitError, usageError } from "../exit-code.ts";
 import { parseAllowedTools } from "../headless/allowed-tools.ts";
 import { driveRun, type RunEnd } from "../headless/drive-run.ts";
 import { InterruptSignal } from "../headless/interrupt-signal.ts";
@@ -134,6 +134,10 @@ Exit codes: 0 completed, 1 failed, 2 wrong command line, 3 stopped by a permissi
           report,
         );
         report.finish(session.sessionId, end);
+      } catch (error) {
+        if (!(error instanceof ExitError) || error.exitCode !== ExitCode.success) throw error;
+        report.notice(error.message);
+        return error.exitCode;
       } finally {
         await local.close();
       }

@@ -71,7 +71,7 @@ export async function driveRun(
   }
 }
 
-/** A run that cannot start is a failure of set-up, save when only its model is missing. */
+/** A run that cannot start is a failure of set-up, save when only its model is missing or a plugin handled the input. */
 async function startRun(client: CookieClient, options: DriveOptions): Promise<RunId> {
   try {
     const { run_id: runId } = await client.request(RunStart, {
@@ -84,9 +84,14 @@ async function startRun(client: CookieClient, options: DriveOptions): Promise<Ru
     return runId;
   } catch (error) {
     if (!isCookieError(error)) throw error;
-    const exitCode = error.code === "no_runnable_model" ? ExitCode.failure : ExitCode.setup;
-    throw new ExitError(exitCode, error.code, error.message, error);
+    throw new ExitError(exitCodeOfStart(error.code), error.code, error.message, error);
   }
+}
+
+function exitCodeOfStart(code: string): ExitCode {
+  // A plugin has done what was asked.
+  if (code === "input_handled") return ExitCode.success;
+  return code === "no_runnable_model" ? ExitCode.failure : ExitCode.setup;
 }
 
 async function follow(

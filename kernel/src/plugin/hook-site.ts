@@ -6,6 +6,7 @@ import type {
   SessionId,
   ToolCallId,
 } from "@cookie-agent/sdk/protocol";
+import type { SessionRights } from "./host-services.ts";
 
 /** Where a hook happens: whose rights its context carries. */
 export interface HookSite {
@@ -15,6 +16,8 @@ export interface HookSite {
   readonly runId: RunId | null;
   /** Null outside a call. */
   readonly toolCallId: ToolCallId | null;
+  /** Absent before the run is recorded. */
+  readonly session?: SessionRights;
 }
 
 /** What a hook is told beside its session and context. */

@@ -8,6 +8,7 @@ import {
 import type { BoundModel, ModelRequest, Sampling } from "../model/bound-model.ts";
 import type { HookChain, HookOutcome, HookStep } from "../plugin/hook-chain.ts";
 import type { HookSite } from "../plugin/hook-site.ts";
+import { siteOf } from "../tool/dispatch-stages.ts";
 import {
   callIds,
   fromHookMessages,
@@ -48,10 +49,9 @@ export class AttemptHooks {
   readonly #signal: AbortSignal;
 
   constructor(hooks: HookChain, attempted: Attempted, signal: AbortSignal) {
-    const { sessionId, rootSessionId, run } = attempted.context;
     this.#hooks = hooks;
     this.#attempted = attempted;
-    this.#site = { sessionId, rootSessionId, runId: run.runId, toolCallId: null };
+    this.#site = siteOf(attempted.context.callContext, null);
     this.#signal = signal;
   }
 

@@ -4,7 +4,7 @@ import type {
   HookPart,
   ModelSelection,
 } from "@cookie-agent/sdk/protocol";
-import type { HistoryMessage, ModelRequest } from "../model/bound-model.ts";
+import type { HistoryMessage, ModelRequest, ToolResultMessage } from "../model/bound-model.ts";
 
 type Conversation = Pick<ModelRequest, "system" | "history">;
 
@@ -35,11 +35,16 @@ export function fromHookMessages(
   const problem = problemOf(messages, model.toolCalling);
   if (problem !== undefined) return { problem };
   const known = new Known(before.history, toHookMessage);
+  const results = new Map(
+    before.history.flatMap((message) =>
+      message.role === "tool" ? message.results.map((each) => [each.callId, each] as const) : [],
+    ),
+  );
   const [first] = messages;
   const system = first?.role === "system" ? first.content : "";
   const history = messages.flatMap((message) => {
     if (message.role === "system") return [];
-    return [known.take(message) ?? fromHookMessage(message, model.selection)];
+    return [known.take(message) ?? fromHookMessage(message, model.selection, results)];
   });
   return { system, history };
 }
@@ -104,6 +109,7 @@ function toHookMessage(message: HistoryMessage): HookMessage {
 function fromHookMessage(
   message: Exclude<HookMessage, { role: "system" }>,
   model: ModelSelection,
+  results: ReadonlyMap<string, ToolResultMessage>,
 ): HistoryMessage {
   switch (message.role) {
     case "user":
@@ -114,6 +120,7 @@ function fromHookMessage(
       return {
         role: "tool",
         results: message.content.map(({ call_id, name, output, is_error }) => ({
+          ...mediaOf(results.get(call_id)),
           callId: call_id,
           name,
           output,
@@ -122,6 +129,12 @@ function fromHookMessage(
         })),
       };
   }
+}
+
+/** Hooks see texts, so what else a result holds is not theirs to take away. */
+function mediaOf(result: ToolResultMessage | undefined) {
+  const { attachments, additional } = result ?? {};
+  return { ...(attachments && { attachments }), ...(additional && { additional }) };
 }
 
 function fromHookPart(part: HookPart): AssistantPart {

@@ -63,7 +63,7 @@ export async function passAfterResult(
   const message = safeLines(`${outcome.reason}; ${WITHHELD}`, 4096);
   return {
     outcome: end.outcome === "completed" ? "failed" : end.outcome,
-    result: resultOf(end, prepared, ""),
+    result: withheld(resultOf(end, prepared, "")),
     error: { code: error.code, message },
   };
 }
@@ -79,6 +79,11 @@ function withText(end: CallEnd, prepared: PreparedCall, text: string): CallEnd {
     message: "the call did not complete; a plugin has changed what it said",
   };
   return { outcome: end.outcome, result: resultOf(end, prepared, text), error };
+}
+
+/** Without anything that a model reads; what was captured is kept for people. */
+function withheld({ additional_messages: _, ...result }: ToolResult): ToolResult {
+  return { ...result, metadata: {}, attachments: [] };
 }
 
 function resultOf({ result }: CallEnd, prepared: PreparedCall, output: string): ToolResult {

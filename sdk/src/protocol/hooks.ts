@@ -115,10 +115,14 @@ export const HOOKS = {
   /** Before a person's input is committed; not in delegated sessions. */
   user_before_input: hook(
     "user_before_input",
-    { text: z.string() },
+    {
+      /** As the plugins before have left it. */
+      text: z.string(),
+    },
     fromPlugin({
       /** `handled` starts no run and does not ask the plugins behind. */
       action: z.enum(["allow", "transform", "handled"]),
+      /** Only with `transform`. */
       new_text: nonblank.optional(),
       reason,
     }).refine((answer) => (answer.action === "transform") === (answer.new_text !== undefined), {
@@ -132,6 +136,7 @@ export const HOOKS = {
       /** Absent in a session that has used none. */
       from: ModelSelection.optional(),
       to: ModelSelection,
+      /** `fallback_restore`: the model before has failed. */
       source: z.enum(["user", "config", "fallback_restore"]),
     },
     fromPlugin(allowOrBlock),
@@ -144,8 +149,11 @@ export const HOOKS = {
       agent_path: z.array(AgentId).min(1),
       prompt_context: z.object({
         session_id: SessionId,
+        /** What will be submitted. */
         input: z.string(),
+        /** Composed so far; at most 128 KiB. */
         system_prompt: z.string(),
+        /** Of the plugins before. */
         injected_messages: z.array(InjectedMessage),
       }),
     },
@@ -153,6 +161,7 @@ export const HOOKS = {
       append_to_system_prompt: nonblank.optional(),
       /** Another name of `append_to_system_prompt`. */
       addendum: nonblank.optional(),
+      /** Done before anything is appended. */
       replace_system_prompt: nonblank.optional(),
       inject_message: InjectedMessage.optional(),
     }).refine((answer) => !(answer.append_to_system_prompt && answer.addendum), {
@@ -170,7 +179,9 @@ export const HOOKS = {
     },
     fromPlugin({
       action,
+      /** All of them; one that comes back unchanged keeps what hooks do not see. */
       messages: z.array(HookMessage).min(1).optional(),
+      /** An absent member stays as it is. */
       params_adjustments: z.strictObject(sampling).optional(),
     }).refine(
       ({ action: taken, messages, params_adjustments: adjusted }) =>
@@ -183,7 +194,9 @@ export const HOOKS = {
     "provider_before_headers",
     { attempt_id: AttemptId, headers: z.record(z.string(), z.string()) },
     fromPlugin({
+      /** In place of a header of that name. */
       set: z.record(boundedText(1, 128), boundedText(0, 8192)).optional(),
+      /** Names. */
       delete: z.array(boundedText(1, 128)).max(256).optional(),
     }),
   ),
@@ -221,6 +234,7 @@ export const HOOKS = {
     {
       tool: ToolName,
       arguments: JsonObject,
+      /** As the tool declares it. */
       permission_name: z.string(),
       /** First label of the first resource; null for a name-only check. */
       resource: z.string().nullable(),
@@ -265,8 +279,11 @@ export const HOOKS = {
       instructions: z.string().optional(),
     },
     fromPlugin({
+      /** Added to the instructions; at most 64 KiB with those of the other plugins. */
       addendum: nonblank.optional(),
+      /** In place of the instructions; at most 64 KiB. */
       instructions_override: nonblank.optional(),
+      /** The conversation is not summarized, and why is told. */
       cancel: z.boolean().optional(),
       reason,
     }),
