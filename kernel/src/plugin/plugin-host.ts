@@ -10,6 +10,7 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import type { FirstPartyFacts } from "../config/first-party.ts";
 import type { PluginEntry } from "../config/plugin-entry.ts";
+import { withDeadline } from "../support/deadline.ts";
 import type { Logger } from "../support/logger.ts";
 import { safeText } from "../support/safe-text.ts";
 import { childEnvironment } from "./child-environment.ts";
@@ -219,8 +220,13 @@ export class PluginHost implements HookPlugins {
     request: { readonly site: HookSite; readonly facts: HookFacts<H> },
     signal: AbortSignal,
   ): Promise<HookResult<H> | undefined> {
-    const connection = await this.#connect(plugin, signal);
-    return connection.intercept(hook, request, signal);
+    const { live, plugin: loaded } = this.#supervisor(plugin);
+    // A plugin that waits to be started again must not hold up what it looks at for longer than a start (E-051).
+    const started = async () => {
+      const starting = Promise.resolve(this.#connect(plugin, signal));
+      return withDeadline(starting, loaded.startupTimeoutMs, "the plugin did not start in time");
+    };
+    return (live ?? (await started())).intercept(hook, request, signal);
   }
 
   /** Feeds a running call that was started with `stdin: true`; false when it takes no input (any more) (E-106). */

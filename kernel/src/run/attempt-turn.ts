@@ -14,6 +14,7 @@ import { createId } from "../support/create-id.ts";
 import { sleep } from "../support/deadline.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { safeText } from "../support/safe-text.ts";
+import { siteOf } from "../tool/dispatch-stages.ts";
 import type { Speculation } from "../tool/speculation.ts";
 import { type AttemptHooks, attemptHooks } from "./attempt-hooks.ts";
 import { beforeSelect } from "./before-run.ts";
@@ -324,16 +325,15 @@ async function advance(
 
 /** A model that may not be fallen back to leaves the run with the error that it has (E-163). */
 async function refusedFallback(
-  { stages: { hooks }, sessionId, rootSessionId, run }: RunContext,
+  { stages: { hooks }, callContext }: RunContext,
   change: { from: BoundModel; to: BoundModel; error: ModelErrorSummary },
   signal: AbortSignal,
 ): Promise<TurnOutcome | null> {
   if (hooks?.has("model_before_select") !== true) return null;
-  const site = { sessionId, rootSessionId, runId: run.runId, toolCallId: null };
   const from = change.from.selection;
   const selection = { from, to: change.to.selection, source: "fallback_restore" as const };
   try {
-    const outcome = await beforeSelect(hooks, site, selection, signal);
+    const outcome = await beforeSelect(hooks, siteOf(callContext, null), selection, signal);
     if (outcome.kind === "passed") return null;
     if (outcome.kind !== "failure") return lastError(change.error);
     const message = safeText(outcome.reason, 4096);

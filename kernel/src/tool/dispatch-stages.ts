@@ -74,10 +74,10 @@ export interface ToolCallOutcome extends CallEnd {
   readonly escalated: boolean;
 }
 
-/** Where the hooks of one call happen. */
-export function siteOf(turn: DispatchContext, toolCallId: ToolCallId): HookSite {
-  const { sessionId, rootSessionId, runId } = turn;
-  return { sessionId, rootSessionId, runId, toolCallId };
+/** Where hooks of a run happen: of one call, or of none. */
+export function siteOf(turn: DispatchContext, toolCallId: ToolCallId | null): HookSite {
+  const { sessionId, rootSessionId, runId, session } = turn;
+  return { sessionId, rootSessionId, runId, toolCallId, ...(session && { session }) };
 }
 
 export function draft(runId: RunId, payload: EventPayload): EventDraft {

@@ -1,6 +1,7 @@
 import { CookieError } from "../protocol/errors.ts";
 import { HOOKS, type HookParams, type HookResult } from "../protocol/hooks.ts";
 import { HookName } from "../protocol/manifest.ts";
+import type { Emit } from "./emit.ts";
 import type { HostClient } from "./host-client.ts";
 
 /** What a hook runs with. */
@@ -10,6 +11,8 @@ export interface HookContext {
   readonly signal: AbortSignal;
   /** Kernel services until the hook has answered; each needs its grant. */
   readonly host: HostClient;
+  /** Publishes one event of the plugin's own until the hook has answered. */
+  readonly emit: Emit;
 }
 
 /**
@@ -80,14 +83,13 @@ export function declaredHooks(
 export async function runHook<H extends HookName>(
   name: H,
   handler: HookHandler<H>,
-  request: { params: HookParams<H>; signal: AbortSignal; host(contextId: string): HostClient },
+  request: HookParams<H>,
+  context: Omit<HookContext, "sessionId">,
 ): Promise<HookResult<H>> {
-  const { signal } = request;
   // The cancellation may have overtaken the request while it was queued.
-  if (signal.aborted) throw new CookieError("cancelled", "cancelled");
-  const { session_id: sessionId, context_id: contextId, ...params } = request.params;
-  const host = request.host(contextId);
-  const answer = await handler(params, { sessionId, signal, host });
+  if (context.signal.aborted) throw new CookieError("cancelled", "cancelled");
+  const { session_id: sessionId, context_id: _, ...params } = request;
+  const answer = await handler(params, { ...context, sessionId });
   return answer ?? (unchanged(name) as HookResult<H>);
 }
 

@@ -117,13 +117,12 @@ export class PluginServer {
       const handler = hooks[name] as HookHandler<HookName> | undefined;
       if (handler === undefined) continue;
       this.#onReady(HOOKS[name], async (params, signal) => {
-        const request = {
-          params: params as HookParams<HookName>,
-          signal,
-          host: (contextId: string) => this.#hostClient(contextId, signal),
-        };
+        const request = params as HookParams<HookName>;
+        const { session_id: sessionId, context_id: contextId } = request;
+        const host = this.#hostClient(contextId, signal);
+        const emit = createEmit(this.#connection, { sessionId, contextId });
         try {
-          return await runHook(name, handler, request);
+          return await runHook(name, handler, request, { signal, host, emit });
         } catch (error) {
           throw describeFailure(error, "execution_failed", signal);
         }

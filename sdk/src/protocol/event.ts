@@ -335,10 +335,14 @@ export const EVENT_PAYLOADS = {
       "prepared_capability_lost",
     ]),
   }),
+  /** Plugins rewrote what a person said; stands right before the input that they made of it (E-167). */
   user_input_transformed: payload("user_input_transformed", {
+    /** As it was said. */
     original_input: nonblank,
+    /** As it is submitted or, while a run runs, admitted. */
     input: nonblank,
   }),
+  /** A plugin put a message before the submitted input (E-167). */
   message_injected: payload("message_injected", {
     role: z.enum(["system", "user", "assistant"]),
     input: nonblank,

@@ -91,11 +91,12 @@ const NOTHING: { [H in HookName]: HookResult<H> } = {
 test.for(Object.entries(NOTHING))(
   "a %s that returns nothing changes nothing",
   async ([name, nothing]) => {
-    const answer = await runHook(name as HookName, () => undefined, {
-      params: { session_id: SESSION, context_id: "c-1" } as never,
-      host: () => ({}) as never,
-      signal: new AbortController().signal,
-    });
+    const answer = await runHook(
+      name as HookName,
+      () => undefined,
+      { session_id: SESSION, context_id: "c-1" } as never,
+      { signal: new AbortController().signal, host: {} as never, emit: {} as never },
+    );
     expect(answer).toEqual(nothing);
   },
 );
