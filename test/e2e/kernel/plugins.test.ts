@@ -4,7 +4,7 @@ import {
   SessionPermissionSet,
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
-import { fixturePlugin } from "../../support/fixture-plugin.ts";
+import { fixtureDirectory, fixturePlugin } from "../../support/fixture-plugin.ts";
 import { pick } from "../../support/model-server.ts";
 import { ALLOW_ALL, agentDocument, openTestKernel } from "../../support/open-test-kernel.ts";
 
@@ -125,6 +125,46 @@ describe("slots", () => {
     expect(ends.map(({ result, error }) => error?.code ?? result?.output).sort()).toEqual([
       "permission_denied",
       "would run make",
+    ]);
+  });
+
+  test("[B151] of two plugins with one tool name the later serves it, the other says so, until a binding names it", async () => {
+    const tool = { description: "d", permission_name: "mine", parameters: { type: "object" } };
+    const command = (name: string, tools: string[]) => {
+      const declared = tools.map((one) => ({ name: one, ...tool }));
+      const introduction = JSON.stringify({ name, capabilities: { tools: true }, tools: declared });
+      const main = `${fixtureDirectory("hostile")}/main.mjs`;
+      return `[plugins.${name}]\ncommand = ${JSON.stringify(process.execPath)}
+args = [${JSON.stringify(main)}]\nenv = { INTRODUCTION = '${introduction}' }\n`;
+    };
+    const config = `${command("early", ["mine", "own", "bash"])}\n${command("late", ["mine"])}`;
+    const statusOf = async (kernel: Awaited<ReturnType<typeof openTestKernel>>) => {
+      await kernel.run("Hi");
+      const { plugins } = await kernel.client.request(PluginsStatus, {});
+      const told = plugins.filter(({ source }) => source === "user");
+      return told.map(({ plugin, state, tools, shadowed }) => ({ plugin, state, tools, shadowed }));
+    };
+    const plain = await openTestKernel({ config, answers: [{ text: "ok" }] });
+    const bashLost = { tool: "bash", by: "builtin.bash" };
+    expect(await statusOf(plain)).toEqual([
+      {
+        plugin: "early",
+        state: "connected",
+        tools: ["own"],
+        shadowed: [bashLost, { tool: "mine", by: "late" }],
+      },
+      { plugin: "late", state: "connected", tools: ["mine"], shadowed: [] },
+    ]);
+    expect(toolNames(plain.server.requests[0]?.body)).toEqual(
+      expect.arrayContaining(["bash", "mine", "own"]),
+    );
+    const bound = await openTestKernel({
+      config: `${config}\n[tools.implementations]\nmine = "early"\n`,
+      answers: [{ text: "ok" }],
+    });
+    expect(await statusOf(bound)).toMatchObject([
+      { plugin: "early", tools: ["mine", "own"] },
+      { plugin: "late", tools: [], shadowed: [{ tool: "mine", by: "early" }] },
     ]);
   });
 

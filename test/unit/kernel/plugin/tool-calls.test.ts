@@ -135,7 +135,7 @@ describe("ending a call", () => {
     expect(call.text()).toBe("cleaning up\n");
   });
 
-  test("[T-042] a result that comes after the cancel is thrown away and counted", async () => {
+  test("[T-042] [B154] a result that comes after the cancel is thrown away and counted", async () => {
     const { host } = await openHost({
       entries: [entryFor("deaf", { shutdownGraceMs: 100 })],
       limits: PATIENT,
@@ -175,6 +175,16 @@ describe("ending a call", () => {
     expect(call.text()).toBe("cleaning up\n");
   });
 
+  test("[E-052] a thousand calls at once are all answered, each with its own", async () => {
+    const { host } = await openHost({ entries: [entryFor("echo")] });
+    const texts = Array.from({ length: 1000 }, (_, index) => `call ${index}`);
+    const answers = await Promise.all(
+      texts.map((text) => host.call("echo", callOf("echo", { text }), never())),
+    );
+    expect(answers.map(({ content }) => content)).toEqual(texts);
+    expect(host.status()).toMatchObject([{ state: "connected", in_flight: 0, restarts: 0 }]);
+  });
+
   test("[E-052] requests beyond max_in_flight wait in a queue and their time starts at dispatch", async () => {
     const { host } = await openHost({ entries: [entryFor("slow")], limits: PATIENT });
     const stop = new AbortController();
@@ -196,7 +206,7 @@ describe("ending a call", () => {
     expect(Math.max(...most)).toBe(8);
   });
 
-  test("[E-062] a process of its own that keeps working on a given-up call is ended and comes back", async () => {
+  test("[E-062] [B154] a process of its own that keeps working on a given-up call is ended and comes back", async () => {
     const { host } = await openHost({
       entries: [entryFor("deaf", { shutdownGraceMs: 100 })],
       limits: { cancelCleanupMs: 50, deafAfterMs: 100 },

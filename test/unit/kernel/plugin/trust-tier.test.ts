@@ -1,8 +1,9 @@
-import type {
-  Manifest,
-  PermissionAction,
-  ToolDeclaration,
-  TrustTier,
+import {
+  isCookieError,
+  type Manifest,
+  type PermissionAction,
+  type ToolDeclaration,
+  type TrustTier,
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { applyTier } from "../../../../kernel/src/plugin/trust-tier.ts";
@@ -52,6 +53,170 @@ describe("defaults", () => {
       prepare: { mode: "static", resources: [{ action: "plugin", arg: "at" }] },
       displayArgument: "at",
     });
+  });
+});
+
+/** Y: may declare, G: only with the grant, -: never; the table of section 7, row by row. */
+const TABLE: readonly (readonly [
+  row: string,
+  cells: string,
+  grant: string,
+  has: (tier: TrustTier, grants: string[]) => boolean,
+])[] = [
+  ["slot actions when bound", "YYY", "", (...of) => loads({ tools: [slotTool("static")] }, ...of)],
+  [
+    "any other permission action",
+    "YG-",
+    "write",
+    (...of) => loads({ tools: [acting("write")] }, ...of),
+  ],
+  [
+    "named outputs",
+    "YYY",
+    "",
+    (...of) => declared({ output: NAMED }, ...of)?.output.mode === "named",
+  ],
+  [
+    "serialisation keys",
+    "YYY",
+    "",
+    (...of) => loads({ tools: [{ ...TOOL, prepare: KEYED }] }, ...of),
+  ],
+  [
+    "stdin",
+    "YYY",
+    "",
+    (...of) => declared({ stdin_argument: "at" }, ...of)?.declaration.stdin_argument === "at",
+  ],
+  [
+    "dynamic prepare of plugin",
+    "YYY",
+    "",
+    (...of) => loads({ tools: [dynamicTool("plugin")] }, ...of),
+  ],
+  [
+    "dynamic prepare of a slot",
+    "YY-",
+    "",
+    (...of) => loads({ tools: [slotTool("dynamic")] }, ...of),
+  ],
+  [
+    "concurrency",
+    "YY-",
+    "",
+    (...of) => declared({ concurrency: "parallel" }, ...of)?.concurrency === "parallel",
+  ],
+  ["retry_safe", "YY-", "", (...of) => declared({ retry_safe: true }, ...of)?.retrySafe === true],
+  [
+    "result_truncation",
+    "YG-",
+    "result_truncation",
+    (...of) => declared({ result_truncation: "opt_out" }, ...of)?.truncation === "opt_out",
+  ],
+  [
+    "timeout_ms: null",
+    "YG-",
+    "timeout_ms",
+    (...of) => declared({ timeout_ms: null }, ...of)?.timeoutMs === null,
+  ],
+  [
+    "dynamic_tools",
+    "YY-",
+    "",
+    (...of) => judge({ capabilities: { dynamic_tools: true } }, ...of).dynamicTools,
+  ],
+  [
+    "instructions",
+    "YY-",
+    "",
+    (...of) => judge({ instructions: "Do." }, ...of).instructions === "Do.",
+  ],
+  [
+    "env.inherit names",
+    "YG-",
+    "env.inherit",
+    (...of) => judge({ env: { inherit: ["A"] } }, ...of).inheritEnv.includes("A"),
+  ],
+  [
+    'env.inherit "*"',
+    "Y--",
+    "env.inherit",
+    (...of) => judge({ env: { inherit: "*" } }, ...of).inheritEnv === "*",
+  ],
+  [
+    "runtime.group",
+    "Y--",
+    "",
+    (...of) => loads({ runtime: { kind: "node", entry: "m.js", group: "core" } }, ...of),
+  ],
+  ["provides", "Y--", "", (...of) => loads({ provides: ["mcp"] }, ...of)],
+  [
+    "kernel_config",
+    "YG-",
+    "kernel_config",
+    (...of) => judge({ kernel_config: ["tools"] }, ...of).kernelConfig.length === 1,
+  ],
+  ...(
+    [
+      ["artifacts.write", "YYY"],
+      ["artifacts.read", "YYY"],
+      ["media", "YYY"],
+      ["session.info", "YYY"],
+      ["permission.ask", "YY-"],
+      ["skills.read", "YY-"],
+      ["delegation", "YG-"],
+      ["messaging", "YG-"],
+      ["goals", "YG-"],
+      ["skills.commit", "Y--"],
+    ] as const
+  ).map(
+    ([service, cells]) =>
+      [
+        service,
+        cells,
+        service,
+        (tier: TrustTier, grants: string[]) =>
+          judge({ capabilities: { host: [service] } }, tier, grants).services.includes(service),
+      ] as const,
+  ),
+];
+const NAMED = { mode: "named" as const, streams: ["out", "err"] };
+const KEYED = {
+  mode: "static" as const,
+  resources: [{ action: "plugin" as const, arg: "at" }],
+  serialize: [{ arg: "at" }],
+};
+
+function acting(action: PermissionAction): ToolDeclaration {
+  return { ...TOOL, prepare: { mode: "static", resources: [{ action, arg: "at" }] } };
+}
+function dynamicTool(action: PermissionAction): ToolDeclaration {
+  return { ...TOOL, prepare: { mode: "dynamic", actions: [action] } };
+}
+function slotTool(mode: "static" | "dynamic"): ToolDeclaration {
+  return { ...(mode === "static" ? acting("bash") : dynamicTool("bash")), name: "bash" };
+}
+function declared(tool: Partial<ToolDeclaration>, tier: TrustTier, grants: string[]) {
+  return judgeTool(tool, tier, grants).tool;
+}
+function loads(manifest: Partial<Manifest>, tier: TrustTier, grants: string[]): boolean {
+  try {
+    judge(manifest, tier, grants);
+    return true;
+  } catch (error) {
+    if (isCookieError(error, "invalid_declaration")) return false;
+    throw error;
+  }
+}
+
+describe("the table of tiers", () => {
+  test.for(TABLE)("[E-203] [E-112] %s: %s", ([, cells, grant, has]) => {
+    const tiers = ["first_party", "trusted", "untrusted"] as const;
+    const seen = tiers.map((tier) => {
+      if (has(tier, [])) return "Y";
+      return grant !== "" && has(tier, [grant]) ? "G" : "-";
+    });
+    expect(seen.join("")).toBe(cells);
   });
 });
 
