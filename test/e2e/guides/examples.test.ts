@@ -31,17 +31,6 @@ test.for(names)("[E-190] the example %s passes the conformance kit", async (name
   expect(report.outcome).toBe("passed");
 });
 
-test("the page of stream-and-cancel holds", async () => {
-  const project = await useProject();
-  const directory = await build(project, "stream-and-cancel");
-  const type = readerShell(project);
-  const [, commands = ""] = shellBlocks("stream-and-cancel");
-  const [, call = ""] = commands.split("\n");
-  const { exitCode, printed } = await type(call, directory);
-  expect(exitCode).toBe(0);
-  expect(printed).toContain(textBlock("stream-and-cancel"));
-});
-
 test.for([
   ["python-tool", hasPython],
   ["shell-tool", hasJq],
@@ -57,26 +46,6 @@ test.for([
   expect(printed.trimEnd().split("\n").at(-1)).toMatch(
     name === "python-tool" ? /^\d+: def call$/ : /^\d+ \d+$/,
   );
-});
-
-test("[E-072] [E-073] a project selects another bash; its own rules and list decide", async () => {
-  const project = await useProject();
-  const directory = await build(project, "restricted-bash");
-  const type = readerShell(project);
-  const toml = codeBlocks("docs/examples/restricted-bash/README.md").find(
-    ({ language }) => language === "toml",
-  );
-  await project.write(
-    ".cookie-agent/config.toml",
-    (toml?.text ?? "").replace('"/home/you/restricted-bash"', JSON.stringify(directory)),
-  );
-  const [, run = ""] = shellBlocks("restricted-bash");
-  expect(await type(`cookie trust --yes && ${run}`)).toEqual({
-    exitCode: 0,
-    printed: `trusted: ${project.cwd}\n${textBlock("restricted-bash")}`,
-  });
-  const refused = await type(run.replace("--allowed-tools bash", ""));
-  expect(refused.exitCode).toBe(3);
 });
 
 /** What the page has the reader do before the first call: a copy, packages, one bundle, the manifest. */
@@ -100,9 +69,4 @@ function shellBlocks(name: string): string[] {
   return codeBlocks(`docs/examples/${name}/README.md`)
     .filter(({ language }) => language === "sh")
     .map(({ text }) => text);
-}
-
-function textBlock(name: string): string {
-  const blocks = codeBlocks(`docs/examples/${name}/README.md`);
-  return blocks.find(({ language }) => language === "")?.text ?? "";
 }
