@@ -58,6 +58,12 @@ const EXPORTS = {
   type ToolAnswerOptions, type ToolDefinition, type ToolInvocation, type ToolListOutcome,
   type ToolParameters, type ToolTable
 `,
+  "sdk/src/testing/index.ts": `
+  ConformanceSamples, runConformance, testPlugin, type ConformanceLimits, type ConformanceOptions,
+  type ConformanceReport, type ConformanceResult, type ConformanceTarget, type FakeService,
+  type FakeServices, type HarnessCall, type HarnessOptions, type HarnessResult, type PluginHarness,
+  type ProgressNote
+`,
   "sdk/src/client/index.ts": `
   CookieClient, type SessionNews, type SubscribeOptions
 `,

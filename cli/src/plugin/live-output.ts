@@ -1,14 +1,15 @@
 import { StringDecoder } from "node:string_decoder";
 import { printableLines } from "../printable.ts";
 
-/** An answer that comes whole is shown as the result only. */
+/** What takes no longer is shown as the result only. */
 const HOLD_MS = 100;
 
 /** Shows the output of a running call as it comes; what comes together with the result is left to the result. */
 export class LiveOutput {
   readonly #out: NodeJS.WritableStream;
   readonly #decoders = new Map<string | null, StringDecoder>();
-  #held: string | null = null;
+  /** Null once output is shown as it comes. */
+  #held: string | null = "";
   #timer: NodeJS.Timeout | undefined;
   #atLineStart = true;
 
@@ -21,13 +22,9 @@ export class LiveOutput {
     const decoder = this.#decoders.get(stream) ?? new StringDecoder("utf8");
     this.#decoders.set(stream, decoder);
     const text = printableLines(decoder.write(Buffer.from(data, "base64")));
-    if (this.#held === null && this.#timer === undefined) {
-      this.#held = text;
-      this.#timer = setTimeout(() => this.#flush(), HOLD_MS);
-      return;
-    }
-    this.#flush();
-    this.#write(text);
+    this.#timer ??= setTimeout(() => this.#flush(), HOLD_MS);
+    if (this.#held === null) this.#write(text);
+    else this.#held += text;
   }
 
   /** The result comes now. */
@@ -39,7 +36,6 @@ export class LiveOutput {
   }
 
   #flush(): void {
-    clearTimeout(this.#timer);
     if (this.#held !== null) this.#write(this.#held);
     this.#held = null;
   }

@@ -112,7 +112,7 @@ test("the installed command says its version, runs tools, lists them and finds i
 });
 
 test("the entries of the packed contract load, and its types check a first plugin", async () => {
-  const entries = ["sdk/protocol", "sdk/rpc", "sdk/plugin", "sdk/client", "kernel"];
+  const entries = ["sdk/protocol", "sdk/rpc", "sdk/plugin", "sdk/client", "sdk/testing", "kernel"];
   const imports = entries.map((entry) => `await import("@cookie-agent/${entry}");`).join("\n");
   await writeFile(join(app, "imports.js"), `${imports}\nconsole.log("loaded");\n`);
   const { stdout } = await run(process.execPath, ["imports.js"], { cwd: app });
