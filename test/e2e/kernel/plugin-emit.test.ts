@@ -32,12 +32,15 @@ async function closeAndRead(kernel: TestKernel) {
   return readLog(log ?? "");
 }
 
-const diagnosticsOf = (events: Awaited<ReturnType<typeof readLog>>) =>
-  payloadsOf(events, "plugin_diagnostic").map(({ plugin, kind, count }) => ({
-    plugin,
-    kind,
-    count,
-  }));
+/** What was noted of whom, over all batches. */
+function diagnosticsOf(events: Awaited<ReturnType<typeof readLog>>) {
+  const counts = new Map<string, { plugin: string; kind: string; count: number }>();
+  for (const { plugin, kind, count } of payloadsOf(events, "plugin_diagnostic")) {
+    const before = counts.get(`${plugin} ${kind}`)?.count ?? 0;
+    counts.set(`${plugin} ${kind}`, { plugin, kind, count: before + count });
+  }
+  return [...counts.values()];
+}
 
 const PUBLISHED = { bus: "published", durable: "published" };
 const REJECTED = { bus: "rejected", durable: "rejected" };
