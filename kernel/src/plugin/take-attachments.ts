@@ -23,17 +23,22 @@ export async function takeAttachments(
 ): Promise<AnsweredAttachment[]> {
   const { context, tier, scratch, artifacts } = plugin;
   const taken: AnsweredAttachment[] = [];
+  const stored = new Map<string, string>();
   for (const { artifact, scratch: name, ...facts } of attachments) {
     if (artifact !== undefined) {
       requireAttachable(context, artifact, tier);
       taken.push({ ...facts, artifact });
     } else if (name !== undefined) {
-      const { uri } = await storeScratch(artifacts, context.rootSessionId, scratch, name);
+      const uri =
+        stored.get(name) ??
+        (await storeScratch(artifacts, context.rootSessionId, scratch, name)).uri;
+      stored.set(name, uri);
       taken.push({ ...facts, artifact: uri });
     }
   }
-  const files = new Set(attachments.flatMap(({ scratch: name }) => name ?? []));
   // One that cannot be removed is removed with the directory.
-  await Promise.all([...files].map((name) => rm(join(scratch, name)).catch(() => undefined)));
+  await Promise.all(
+    [...stored.keys()].map((name) => rm(join(scratch, name)).catch(() => undefined)),
+  );
   return taken;
 }

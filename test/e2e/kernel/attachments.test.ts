@@ -114,6 +114,18 @@ describe("an attachment", () => {
     expect(JSON.stringify(request)).toContain("streamed words");
   });
 
+  test("[E-110] a scratch file is taken away with the answer that attaches it, however often that names it", async () => {
+    const attachments = [{ scratch: "plot" }, { scratch: "plot" }];
+    const { kernel, ended } = await callOnce({ files: [plot], attachments });
+    expect(ended.result?.additional_messages?.[0]?.content).toHaveLength(3);
+    kernel.server.enqueue(show({ attachments }), { text: "ok" });
+    const { watch } = await kernel.run("Again");
+    expect(watch.payloads("tool_call_terminated")[0]?.error).toMatchObject({
+      code: "execution_failed",
+      message: "the scratch file plot cannot be opened",
+    });
+  });
+
   test("[E-119] an untrusted plugin attaches what its call wrote, not what others left", async () => {
     const written = { ask: [{ method: "host/artifacts/write", params: { data: base64(PNG) } }] };
     const { kernel, ended } = await callOnce(written);

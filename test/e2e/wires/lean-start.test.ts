@@ -48,7 +48,7 @@ const SELDOM = [
   "its cross-references are not where it says",
   "it has a second name",
   "cannot be attached: ",
-  "left out: ",
+  "newer ones took its place",
   "does not declare the action",
   "the configuration has no section",
 ];
