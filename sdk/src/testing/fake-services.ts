@@ -81,6 +81,11 @@ export async function answerHostRequest(
   if (method === "plugin/emit") {
     return { name: params["name"], bus: "published", durable: "dropped" };
   }
+  if (method === "host/tools/list_changed") {
+    const tools = Array.isArray(params["tools"]) ? (params["tools"] as { name?: unknown }[]) : [];
+    const accepted = tools.map((tool) => String(tool?.name));
+    return { revision: 1, accepted, shadowed: [], rejected: [] };
+  }
   if (!method.startsWith("host/")) throw new CookieError("method_not_found", `no ${method}`);
   throw new CookieError("not_granted", `${method} is not granted here`, {
     data: { capability: grantOf(method) ?? method },
