@@ -160,7 +160,7 @@ export class DynamicTools {
         const tool = claimedName(one);
         rejected.push({ tool, code: "invalid_declaration", message });
         this.#options.plugin.subject.diagnose(
-          `the dynamic tool ${tool || `number ${index + 1}`} is left out: ${message}`,
+          `the dynamic tool ${tool || `number ${index + 1}`} is not used: ${message}`,
         );
       }
     }

@@ -91,7 +91,7 @@ describe("a list", () => {
       ["", expect.any(String)],
     ]);
     expect(host.status()[0]?.diagnostics).toContainEqual(
-      expect.stringContaining("the dynamic tool Camel is left out"),
+      expect.stringContaining("the dynamic tool Camel is not used"),
     );
   });
 
