@@ -320,6 +320,46 @@ describe("tool_before_call", () => {
   });
 });
 
+test("[E-116] [E-117] [E-148] a hook asks about its session and publishes in it while it is open", async () => {
+  const kernel = await openWith(
+    [
+      {
+        name: "audit",
+        hooks: {
+          tool_before_call: async ({ tool }, { params, plugin }) => {
+            const { context_id, session_id } = params;
+            const info = await plugin.ask("host/session/info", { context_id });
+            await plugin.ask("plugin/emit", {
+              session_id,
+              context_id,
+              name: "seen",
+              payload: { tool, agent: info["agent"] },
+            });
+            return { action: "allow" };
+          },
+        },
+        manifest: {
+          capabilities: {
+            intercept: ["tool_before_call"],
+            publish_session_events: true,
+            host: ["session.info"],
+          },
+        },
+      },
+    ],
+    [{ calls: [bash("echo ran")] }, DONE],
+  );
+  const { watch } = await kernel.run("Hi");
+  expect(watch.payloads("plugin_event_added")).toEqual([
+    {
+      type: "plugin_event_added",
+      plugin: "audit",
+      name: "seen",
+      payload: { tool: "bash", agent: "primary" },
+    },
+  ]);
+});
+
 describe("tool_after_result", () => {
   test("[E-160] [T-048] it is told what the model would read, before it is recorded; replacements and notes chain", async () => {
     const kernel = await openWith(

@@ -256,7 +256,7 @@ describe("a required plugin that fails", () => {
     const [ended] = watch.payloads("tool_call_terminated");
     expect(ended).toMatchObject({
       outcome: "failed",
-      result: { output: "" },
+      result: { output: "", metadata: {}, attachments: [] },
       error: { code: "operation_blocked" },
     });
     expect(JSON.stringify(pick(kernel.server.requests[1]?.body, "messages", -1))).not.toContain(

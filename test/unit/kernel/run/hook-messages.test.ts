@@ -90,6 +90,45 @@ describe("what hooks hand back", () => {
     expect(after[1]).toEqual({ type: "text", text: "b" });
   });
 
+  test("[E-167] a changed result keeps the media that hooks are not shown", () => {
+    const image = {
+      mime_type: "image/png",
+      filename: null,
+      byte_length: 1,
+      sha256: "0".repeat(64),
+      reference: "artifact://sha256/0",
+    };
+    const call = { type: "tool_call" as const, id: "a", provider_item_id: null, raw_input: null };
+    const before: HistoryMessage[] = [
+      { role: "assistant", content: [{ ...call, name: "read", input: {} }], model: SELECTION },
+      {
+        role: "tool",
+        results: [
+          {
+            callId: "a",
+            name: "read",
+            output: "x",
+            isError: false,
+            details: null,
+            attachments: [image],
+          },
+        ],
+      },
+    ];
+    const shown = toHookMessages({ system: "", history: before });
+    expect(JSON.stringify(shown)).not.toContain("image/png");
+    const [asked, answer] = shown;
+    if (asked === undefined || answer?.role !== "tool") throw new Error("no result was shown");
+    const changed = {
+      ...answer,
+      content: answer.content.map((each) => ({ ...each, output: "y" })),
+    };
+    const after = fromHookMessages([asked, changed], { system: "", history: before }, MODEL);
+    expect(after).toMatchObject({
+      history: [before[0], { results: [{ output: "y", attachments: [image] }] }],
+    });
+  });
+
   const user: HookMessage = { role: "user", content: "go" };
   const asks = (...ids: string[]): HookMessage => ({
     role: "assistant",
