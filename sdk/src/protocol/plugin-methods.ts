@@ -155,7 +155,7 @@ export const ToolCallResult = fromPlugin({
   title: boundedText(0, 1024).optional(),
   /** Shown to people in place of the output; at most 64 KiB. */
   display: z.string().optional(),
-  /** Kept with the result for programs; at most 64 KiB. */
+  /** Facts beside the output, which the model reads as JSON behind it; at most 64 KiB. */
   metadata: JsonObject.optional(),
   /** Media for the model: stored artifacts or files in the scratch folder (E-110). */
   attachments: z
