@@ -8,29 +8,21 @@ import {
   type JsonObject,
   PluginPing,
   PluginShutdown,
-  PROGRESS_WINDOW_BYTES,
   ServiceCall,
   type SessionId,
   type ToolCallId,
   type ToolCallResult,
-  type ToolProgress,
-  ToolsCall,
   ToolsDiscard,
   ToolsPrepare,
-  ToolsProgress,
-  ToolsProgressAck,
   ToolsResolve,
   ToolsRevalidate,
-  ToolsStdin,
 } from "@cookie-agent/sdk/protocol";
 import { Connection } from "@cookie-agent/sdk/rpc";
 import { sleep } from "../support/deadline.ts";
 import { safeText } from "../support/safe-text.ts";
 import { askHook } from "./ask-hook.ts";
-import { checkAnswer } from "./check-answer.ts";
 import { checkPrepared } from "./check-prepared.ts";
 import { ContextGrants } from "./context-grants.ts";
-import { withDiscarded } from "./discarded.ts";
 import { DynamicTools } from "./dynamic-tools.ts";
 import { type EventTraffic, openEventTraffic } from "./event-traffic.ts";
 import { type HandshakeFacts, shakeHands } from "./handshake.ts";
@@ -42,14 +34,13 @@ import type { ResolvedTool } from "./plugin-facts.ts";
 import type { PluginLimits } from "./plugin-limits.ts";
 import { crashError } from "./plugin-process.ts";
 import type { PluginRoute } from "./plugin-route.ts";
-import { ProgressIntake } from "./progress-intake.ts";
 import { RequestDesk } from "./request-desk.ts";
 import { RequestSlots } from "./request-slots.ts";
+import { RunningCalls } from "./running-calls.ts";
 import { serveEmit } from "./serve-emit.ts";
 import { serveHostRequests } from "./serve-host-requests.ts";
 import { serveToolList } from "./serve-tool-list.ts";
 import type { ServiceRequest } from "./service-request.ts";
-import { StdinFeed } from "./stdin-feed.ts";
 import type { TierClaims } from "./tier-claims.ts";
 
 export interface PluginConnectionOptions {
@@ -67,11 +58,6 @@ export interface PluginConnectionOptions {
   onToolsChanged(): void;
 }
 
-interface RunningCall {
-  readonly intake: ProgressIntake;
-  readonly stdin: StdinFeed | null;
-}
-
 /** One plugin in one process: its requests, its running calls and its rights, until either side ends it. */
 export class PluginConnection {
   readonly generation: number;
@@ -83,7 +69,7 @@ export class PluginConnection {
   readonly #slots: RequestSlots;
   readonly #desk: RequestDesk;
   readonly #grants = new ContextGrants();
-  readonly #running = new Map<ToolCallId, RunningCall>();
+  readonly #calls: RunningCalls;
   /** Aborts when a stopping connection has nothing open any more. */
   readonly #quiet = new AbortController();
   #claims: TierClaims | undefined;
@@ -139,7 +125,14 @@ export class PluginConnection {
       initialized: () => this.#claims !== undefined,
       isGranted: () => this.#claims?.dynamicTools === true,
     });
-    this.#rpc.onNotification(ToolsProgress, (delta, raw) => this.#onProgress(delta, raw));
+    this.#calls = new RunningCalls({
+      rpc: this.#rpc,
+      desk: this.#desk,
+      limits,
+      sharesPipe: route.shared,
+      diagnose: (text) => this.#diagnose(text),
+      explain: (work) => this.#explained(work),
+    });
     this.lost = this.#watch();
     this.#rpc.listen();
   }
@@ -247,42 +240,10 @@ export class PluginConnection {
 
   /** Settles only after every delta that came before the answer is stored (E-008). */
   async call(call: PluginCall, signal: AbortSignal): Promise<ToolCallResult> {
-    const { params } = call;
-    const id = params.invocation_id;
-    const tool = this.#tool(params.tool, call.declarationDigest);
-    if (this.#running.has(id)) throw new CookieError("busy", `the call ${id} runs already`);
-    const stop = new AbortController();
-    const onAbort = () => stop.abort(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-    let progressFailure: CookieError | undefined;
-    const intake = this.#openIntake(call, tool, (error) => {
-      progressFailure = error;
-      stop.abort(error);
-    });
-    const stdin = params.stdin ? new StdinFeed(this.#options.limits) : null;
-    this.#running.set(id, { intake, stdin });
-    const facts = this.#callContext(call, stop.signal);
-    try {
-      const answer = await this.#explained(
-        this.#desk.ask(ToolsCall, {
-          signal: stop.signal,
-          timeoutMs: call.timeoutMs,
-          context: { scope: "call", facts },
-          params: (contextId) => ({ ...params, context_id: contextId }),
-        }),
-      );
-      await intake.finish();
-      if (progressFailure !== undefined) throw progressFailure;
-      return await this.#takeAttachments(checkAnswer(answer, tool, intake.streamed), facts);
-    } catch (error) {
-      await intake.finish();
-      throw isCookieError(error) ? withDiscarded(error, { progress: intake.discarded }) : error;
-    } finally {
-      signal.removeEventListener("abort", onAbort);
-      stdin?.close();
-      this.#running.delete(id);
-    }
+    const tool = this.#tool(call.params.tool, call.declarationDigest);
+    const contextOf = (ended: AbortSignal) => this.#callContext(call, ended);
+    const { answer, context } = await this.#calls.run(call, tool, contextOf, signal);
+    return this.#takeAttachments(answer, context);
   }
 
   /** Undefined when the plugin does not declare the hook in this process. */
@@ -298,17 +259,8 @@ export class PluginConnection {
   }
 
   /** False when the call takes no input (any more) (E-106). Rejects with `busy` when too much waits. */
-  async stdin(invocationId: ToolCallId, data: Uint8Array | null, eof: boolean): Promise<boolean> {
-    const feed = this.#running.get(invocationId)?.stdin;
-    if (!feed) return false;
-    return feed.write(data, eof, async (chunk, last) => {
-      const { accepted } = await this.#rpc.request(ToolsStdin, {
-        invocation_id: invocationId,
-        ...(chunk === null ? {} : { data: chunk }),
-        eof: last,
-      });
-      return accepted;
-    });
+  stdin(invocationId: ToolCallId, data: Uint8Array | null, eof: boolean): Promise<boolean> {
+    return this.#calls.stdin(invocationId, data, eof);
   }
 
   /** Waits until nothing is open, at most so long; keeping new requests away is the caller's (E-064). */
@@ -345,36 +297,6 @@ export class PluginConnection {
     this.#stopping = true;
     await this.#options.route.abandon(cause);
     this.#rpc.close();
-  }
-
-  #openIntake(
-    call: PluginCall,
-    tool: ResolvedTool,
-    fail: (error: CookieError) => void,
-  ): ProgressIntake {
-    const { limits, route } = this.#options;
-    return new ProgressIntake({
-      output: tool.truncation === "opt_out" ? null : tool.output,
-      windowBytes: route.shared ? PROGRESS_WINDOW_BYTES : null,
-      ackBytes: limits.ackBytes,
-      capture: (news) => call.onProgress(news),
-      acknowledge: (bytes) => {
-        this.#rpc
-          .notify(ToolsProgressAck, { invocation_id: call.params.invocation_id, bytes })
-          .catch(() => undefined);
-      },
-      fail,
-    });
-  }
-
-  #onProgress(delta: ToolProgress, raw: readonly Uint8Array[] | undefined): void | Promise<void> {
-    const running = this.#running.get(delta.invocation_id);
-    if (running === undefined || running.intake.closed) {
-      this.#diagnose("progress for a call that is not running was dropped");
-    }
-    const stored = running?.intake.accept(delta, raw);
-    // A pipe of its own is simply not read on; a shared one must not stop for one call.
-    if (stored !== undefined && !this.#options.route.shared) return stored;
   }
 
   #context(
