@@ -9,7 +9,6 @@ import {
   PluginPing,
   PluginShutdown,
   ServiceCall,
-  type SessionId,
   type ToolCallId,
   type ToolCallResult,
   ToolsDiscard,
@@ -34,6 +33,7 @@ import type { ResolvedTool } from "./plugin-facts.ts";
 import type { PluginLimits } from "./plugin-limits.ts";
 import { crashError } from "./plugin-process.ts";
 import type { PluginRoute } from "./plugin-route.ts";
+import { callContext, prepareContext, serviceContext } from "./request-contexts.ts";
 import { RequestDesk } from "./request-desk.ts";
 import { RequestSlots } from "./request-slots.ts";
 import { RunningCalls } from "./running-calls.ts";
@@ -173,9 +173,9 @@ export class PluginConnection {
   }
 
   async prepare(params: PrepareParams, signal: AbortSignal): Promise<Prepared> {
-    const { rootSessionId, session: _session, declarationDigest, ...sent } = params;
+    const { rootSessionId: _root, session: _session, declarationDigest, ...sent } = params;
     const tool = this.#tool(params.tool, declarationDigest);
-    const facts = this.#context(sent, rootSessionId ?? params.session_id, params);
+    const facts = prepareContext(this.#options.plugin.name, params);
     const prepared = await this.#explained(
       this.#desk.ask(ToolsPrepare, {
         signal,
@@ -217,12 +217,13 @@ export class PluginConnection {
 
   /** Asks for a service that this plugin provides (E-122). Rejects with the plugin's error, or `timeout`. */
   async serve(request: ServiceRequest, signal: AbortSignal): Promise<JsonObject> {
+    const { name } = this.#options.plugin;
     const { service, method, params, session } = request;
     return this.#explained(
       this.#desk.ask(ServiceCall, {
         signal,
         timeoutMs: this.#options.limits.serviceTimeoutMs,
-        ...(session && { context: { scope: "request", facts: this.#serviceContext(session) } }),
+        ...(session && { context: { scope: "request", facts: serviceContext(name, session) } }),
         params: (contextId) => ({
           service,
           method,
@@ -241,7 +242,7 @@ export class PluginConnection {
   /** Settles only after every delta that came before the answer is stored (E-008). */
   async call(call: PluginCall, signal: AbortSignal): Promise<ToolCallResult> {
     const tool = this.#tool(call.params.tool, call.declarationDigest);
-    const contextOf = (ended: AbortSignal) => this.#callContext(call, ended);
+    const contextOf = (ended: AbortSignal) => callContext(this.#options.plugin.name, call, ended);
     const { answer, context } = await this.#calls.run(call, tool, contextOf, signal);
     return this.#takeAttachments(answer, context);
   }
@@ -297,44 +298,6 @@ export class PluginConnection {
     this.#stopping = true;
     await this.#options.route.abandon(cause);
     this.#rpc.close();
-  }
-
-  #context(
-    ids: Pick<PluginCall["params"], "session_id" | "run_id" | "invocation_id">,
-    rootSessionId: SessionId,
-    { session }: Pick<PrepareParams, "session">,
-  ): CallContext {
-    return {
-      plugin: this.#options.plugin.name,
-      sessionId: ids.session_id,
-      rootSessionId,
-      runId: ids.run_id,
-      toolCallId: ids.invocation_id,
-      ...(session && { session }),
-    };
-  }
-
-  #serviceContext(session: NonNullable<ServiceRequest["session"]>): CallContext {
-    const { sessionId, rootSessionId, rights } = session;
-    return {
-      plugin: this.#options.plugin.name,
-      sessionId,
-      rootSessionId,
-      runId: null,
-      toolCallId: null,
-      ...(rights && { session: rights }),
-    };
-  }
-
-  #callContext(call: PluginCall, signal: AbortSignal): CallContext {
-    const { params, rootSessionId, approvedLabels, ask } = call;
-    return {
-      ...this.#context(params, rootSessionId, call),
-      ...(approvedLabels && { approvedLabels }),
-      // A cancelled call no longer waits for anybody.
-      ...(ask && { ask: (question, ended) => ask(question, AbortSignal.any([ended, signal])) }),
-      written: new Set(),
-    };
   }
 
   async #takeAttachments(answer: ToolCallResult, context: CallContext): Promise<ToolCallResult> {
