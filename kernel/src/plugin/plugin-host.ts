@@ -13,7 +13,6 @@ import type { PluginEntry } from "../config/plugin-entry.ts";
 import { withDeadline } from "../support/deadline.ts";
 import type { Logger } from "../support/logger.ts";
 import { safeText } from "../support/safe-text.ts";
-import { childEnvironment } from "./child-environment.ts";
 import type { HookFacts, HookPlugins, HookSite, Interceptor } from "./hook-site.ts";
 import type { HostServices } from "./host-services.ts";
 import { loadPlugin, loadPlugins, pluginSources } from "./load-plugins.ts";
@@ -22,14 +21,11 @@ import type { PluginCall, Prepared, PrepareParams } from "./plugin-call.ts";
 import type { PluginConnection } from "./plugin-connection.ts";
 import { PluginDirectories } from "./plugin-directories.ts";
 import type { PluginFacts, ResolvedTool } from "./plugin-facts.ts";
+import { PluginLauncher } from "./plugin-launcher.ts";
 import { PLUGIN_LIMITS, type PluginLimits } from "./plugin-limits.ts";
-import type { PluginProcess, PluginProcessOptions } from "./plugin-process.ts";
-import { openOwnProcess, type PluginRoute } from "./plugin-route.ts";
 import type { ServiceRequest } from "./service-request.ts";
-import { SharedHost } from "./shared-host.ts";
 import { StartLimiter } from "./start-limiter.ts";
 import { Supervisor } from "./supervisor.ts";
-import { NO_CLAIMS } from "./tier-claims.ts";
 
 export interface PluginHostOptions {
   /** In configuration order, before every entry. */
@@ -62,8 +58,7 @@ export class PluginHost implements HookPlugins {
   readonly #limiter: StartLimiter;
   readonly #directories: PluginDirectories;
   readonly #supervisors = new Map<string, Supervisor>();
-  readonly #hosts = new Map<string, SharedHost>();
-  readonly #processes = new Set<PluginProcess>();
+  readonly #launcher: PluginLauncher;
   readonly #forever = new AbortController();
   #generation = 0;
   #revision = 0;
@@ -75,6 +70,14 @@ export class PluginHost implements HookPlugins {
     this.#limits = { ...PLUGIN_LIMITS, ...options.limits };
     this.#limiter = new StartLimiter(this.#limits.parallelStarts);
     this.#directories = new PluginDirectories(options.root);
+    this.#launcher = new PluginLauncher({
+      hostEntry: options.hostEntry,
+      workspaceRoot: options.workspaceRoot,
+      logger: options.logger,
+      limits: this.#limits,
+      environment: () => this.#options,
+      workspaceStillTrusted: () => options.workspaceStillTrusted(),
+    });
   }
 
   /**
@@ -83,8 +86,8 @@ export class PluginHost implements HookPlugins {
    */
   static async open(options: PluginHostOptions): Promise<PluginHost> {
     const host = new PluginHost(options);
-    for (const plugin of await loadPlugins(options)) host.#add(await host.#checkTrust(plugin));
-    process.on("exit", host.#onProcessExit);
+    for (const plugin of await loadPlugins(options))
+      host.#add(await host.#launcher.checkTrust(plugin));
     host.#startup = host.#startAll("startup");
     return host;
   }
@@ -246,7 +249,9 @@ export class PluginHost implements HookPlugins {
     if (supervisor === undefined) throw missing(plugin);
     const source = pluginSources(this.#options).find(({ name }) => name === plugin);
     if (source !== undefined) {
-      await supervisor.reload(await this.#checkTrust(await loadPlugin(source, this.#options)));
+      await supervisor.reload(
+        await this.#launcher.checkTrust(await loadPlugin(source, this.#options)),
+      );
     }
     await supervisor.connect(this.#forever.signal).catch(() => undefined);
     return supervisor.status();
@@ -273,7 +278,7 @@ export class PluginHost implements HookPlugins {
     };
     const source = pluginSources(this.#options).find(({ name }) => name === plugin);
     if (source === undefined) return this.#remove(plugin);
-    const loaded = await this.#checkTrust(await loadPlugin(source, this.#options));
+    const loaded = await this.#launcher.checkTrust(await loadPlugin(source, this.#options));
     if (known === undefined) this.#add(loaded);
     else await known.reload(loaded, this.#limits.drainMs);
     this.#sort();
@@ -311,8 +316,7 @@ export class PluginHost implements HookPlugins {
 
   async #close(): Promise<void> {
     await Promise.all([...this.#supervisors.values()].map((supervisor) => supervisor.close()));
-    for (const child of this.#processes) child.kill("the kernel is closing");
-    process.off("exit", this.#onProcessExit);
+    this.#launcher.close();
     await this.#directories.close().catch(() => undefined);
   }
 
@@ -329,9 +333,8 @@ export class PluginHost implements HookPlugins {
         this.#generation += 1;
         return this.#generation;
       },
-      needsProcess: ({ launch }) =>
-        launch?.kind !== "shared" || this.#hosts.get(launch.group)?.running !== true,
-      openRoute: (current, signal) => this.#openRoute(current, signal),
+      needsProcess: (current) => this.#launcher.needsProcess(current),
+      openRoute: (current, signal) => this.#launcher.open(current, signal),
       onFactsChanged: () => {
         this.#revision += 1;
       },
@@ -345,77 +348,6 @@ export class PluginHost implements HookPlugins {
       ({ plugin }) => plugin.activation === activation && plugin.enabled && plugin.failure === null,
     );
     await Promise.allSettled(due.map((supervisor) => supervisor.connect(this.#forever.signal)));
-  }
-
-  async #openRoute(plugin: LoadedPlugin, signal: AbortSignal): Promise<PluginRoute> {
-    const { launch } = plugin;
-    if (launch === null) throw new CookieError("plugin_unavailable", "the plugin has no program");
-    if (plugin.source === "workspace") {
-      const { failure } = await this.#checkTrust(plugin);
-      if (failure !== null) throw failure;
-      signal.throwIfAborted();
-    }
-    const route =
-      launch.kind === "own"
-        ? await openOwnProcess(this.#ownProcess(plugin, launch), launch.pinned)
-        : await this.#sharedHost(plugin, launch.group).open(
-            { plugin: plugin.name, entry: launch.entry, sha256: launch.sha256 },
-            plugin.startupTimeoutMs,
-            signal,
-          );
-    this.#own(route.process);
-    return route;
-  }
-
-  /** The plugin as it is, or failed when the workspace that names it is no longer the trusted one. */
-  async #checkTrust(plugin: LoadedPlugin): Promise<LoadedPlugin> {
-    if (plugin.source !== "workspace" || plugin.failure !== null) return plugin;
-    if (await this.#options.workspaceStillTrusted()) return plugin;
-    const failure = new CookieError(
-      "integrity_mismatch",
-      "the workspace's .cookie-agent changed since it was trusted; run `cookie trust` to review it, then start anew",
-    );
-    return { ...plugin, claims: NO_CLAIMS, launch: null, failure };
-  }
-
-  #own(child: PluginProcess): void {
-    if (this.#processes.has(child)) return;
-    this.#processes.add(child);
-    void child.exit.then(() => this.#processes.delete(child));
-  }
-
-  #ownProcess(
-    plugin: LoadedPlugin,
-    launch: { readonly command: string; readonly args: readonly string[] },
-  ): PluginProcessOptions {
-    return {
-      label: plugin.name,
-      command: launch.command,
-      args: launch.args,
-      cwd: plugin.cwd,
-      env: childEnvironment(this.#options, plugin.claims.inheritEnv, plugin.env),
-      badLines: this.#limits.ownBadLines,
-      logger: this.#options.logger,
-    };
-  }
-
-  #sharedHost(plugin: LoadedPlugin, group: string): SharedHost {
-    const known = this.#hosts.get(group);
-    if (known !== undefined) return known;
-    const host = new SharedHost({
-      process: {
-        label: `host ${group}`,
-        command: process.execPath,
-        args: [this.#options.hostEntry],
-        cwd: this.#options.workspaceRoot,
-        env: childEnvironment(this.#options, plugin.claims.inheritEnv, {}),
-        badLines: this.#limits.sharedBadLines,
-        logger: this.#options.logger,
-      },
-      reapMs: this.#limits.reapMs,
-    });
-    this.#hosts.set(group, host);
-    return host;
   }
 
   #connect(plugin: string, signal: AbortSignal): PluginConnection | Promise<PluginConnection> {
@@ -435,11 +367,6 @@ export class PluginHost implements HookPlugins {
     const { tools } = this.#supervisor(plugin).facts();
     return tools.find(({ declaration }) => declaration.name === tool)?.retrySafe === true;
   }
-
-  /** Groups of their own do not die with this process, so the last thing it does is to end them. */
-  readonly #onProcessExit = (): void => {
-    for (const child of this.#processes) child.kill("the kernel ended");
-  };
 }
 
 function missing(plugin: string): CookieError {
