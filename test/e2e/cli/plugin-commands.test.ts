@@ -29,7 +29,7 @@ describe("cookie plugin init", () => {
       expect(tested.exitCode, tested.stdout).toBe(0);
       const args = ["call", "word_count", "word_count", '{"text":"one two"}', "--path", "."];
       const called = await echo(here, ...args, "--allowed-tools", "plugin:word_count");
-      expect(called).toMatchObject({ exitCode: 0, stdout: "2\n", stderr: "" });
+      expect(called).toMatchObject({ exitCode: 0, stdout: "2\n" });
     },
   );
 
@@ -151,7 +151,7 @@ describe("cookie plugin call", () => {
       echo(project, "call", "builtin.bash", "bash", args, ...more);
     const allowed = ["--allowed-tools", "bash"];
     const done = await call('{"command":"echo hi"}', ...allowed);
-    expect(done).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(done.exitCode).toBe(0);
     expect(done.stdout).toContain("hi");
     const refused = await call('{"command":"echo hi"}');
     expect(refused).toMatchObject({ exitCode: 3, stdout: "" });

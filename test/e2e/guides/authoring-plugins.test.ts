@@ -32,7 +32,9 @@ test("[E-038] [E-190] every command of the guide to a tested plugin, in its orde
         else if (line === "npm install") {
           await linkPackages(cwd, ["@cookie-agent/sdk", "zod", "esbuild"]);
         } else {
-          const result = await type(line, cwd);
+          // What a slow call prints meanwhile shows on stderr too.
+          const shown = line.startsWith("cookie plugin call") ? `${line} 2>/dev/null` : line;
+          const result = await type(shown, cwd);
           expect(result.exitCode, `${line}\n${result.printed}`).toBe(0);
           printed = result.printed;
           if (line === "npm test") expect(printed).toContain("# pass 2");
