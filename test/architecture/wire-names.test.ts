@@ -28,7 +28,7 @@ describe("what others have written down", () => {
     });
   });
 
-  test("requests and notifications have their pinned names", () => {
+  test("[E-015] requests and notifications have their pinned names", () => {
     expect(namesOf("request")).toEqual([
       "approval.list",
       "approval.respond",

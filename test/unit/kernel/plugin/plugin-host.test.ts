@@ -716,6 +716,21 @@ describe("host services", () => {
     expect(host.plugins()[0]?.tools).toEqual(before);
   });
 
+  test("[B134] no tool reaches another one: a plugin can ask for nothing that would run a call", async () => {
+    const { host } = await openHost({ entries: [entryFor("wilful"), entryFor("echo")] });
+    const call = { tool: "echo", arguments: { text: "behind the guard" }, invocation_id: "t-2" };
+    const asked = ["plugin/tools/call", "plugin/tools/prepare", "host/tools/call", "tools/call"];
+    for (const method of asked) {
+      const { content } = await host.call(
+        "wilful",
+        callOf("ask", { method, params: call }),
+        never(),
+      );
+      expect(content).toBe("method_not_found");
+    }
+    expect(host.status().find(({ plugin }) => plugin === "echo")).toMatchObject({ pid: null });
+  });
+
   test("[E-013] what goes over the wire is not logged", async () => {
     const secret = "sk-live-4711";
     const { host, logged } = await openHost({

@@ -223,6 +223,22 @@ describe("ending a call", () => {
     expect(again.content).not.toBe(content);
   });
 
+  test("[E-182] a plugin that reads nothing while it works is given up at a cancel and ended, and comes back", async () => {
+    const { host } = await openHost({
+      entries: [entryFor("crash", { shutdownGraceMs: 100 })],
+      limits: { cancelCleanupMs: 50, deafAfterMs: 100 },
+    });
+    const { content } = await host.call("crash", callOf("survive"), never());
+    const stop = new AbortController();
+    const outcome = host.call("crash", callOf("crash_now", { how: "block" }), stop.signal);
+    await eventually(() => host.status()[0]?.in_flight === 1);
+    stop.abort();
+    await expect(outcome).rejects.toMatchObject({ code: "cancelled" });
+    await eventually(() => host.status()[0]?.pid === null);
+    expect(isAlive(Number(content))).toBe(false);
+    expect((await host.call("crash", callOf("survive"), never())).content).not.toBe(content);
+  });
+
   test("[E-062] an answer that comes before suspicion arises saves the process and is not delivered", async () => {
     const { host } = await openHost({
       entries: [entryFor("deaf", { shutdownGraceMs: 100 })],
