@@ -24,7 +24,8 @@ writeFileSync(report, digests.map((digest) => digest.digest("hex")).join());
 `;
 
 function print(byteLength: number, name: string, acknowledge = true): DrivenCall {
-  const printer = join(bash.workspace, "printer.mjs");
+  // Each its own: one that starts must not find the file while it is written anew.
+  const printer = join(bash.workspace, `${name}.mjs`);
   writeFileSync(printer, PRINTER);
   const command = `'${process.execPath}' '${printer}' ${byteLength} ${name}`;
   return bash.start(command, { timeout: 600_000 }, { acknowledge });
