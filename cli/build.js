@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
 
@@ -64,6 +64,42 @@ const helpOnDemand = {
   },
 };
 
+const protocolDir = join(import.meta.dirname, "../sdk/dist/protocol");
+const protocolModules = new Map(
+  [
+    ...readFileSync(join(protocolDir, "index.js"), "utf8").matchAll(
+      /export \{([^}]*)\} from "\.\/([\w-]+\.js)";/g,
+    ),
+  ].flatMap(([, names, module]) => names.split(",").map((name) => [name.trim(), module])),
+);
+
+/** Whoever imports one schema from the entry would load all that anybody uses, so each comes from its own module. */
+const schemasOneByOne = {
+  name: "schemas-one-by-one",
+  setup(bundle) {
+    const filter = /[\\/](?:kernel[\\/]dist|cli[\\/]src)[\\/].*\.[jt]s$/;
+    bundle.onLoad({ filter }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replace(
+        /^import \{([^}]*)\} from "@cookie-agent\/sdk\/protocol";/gm,
+        (_, names) => importEach(names.split(",").map((name) => name.trim())),
+      ),
+      loader: path.endsWith(".ts") ? "ts" : "js",
+    }));
+  },
+};
+
+function importEach(names) {
+  return names
+    .filter((name) => name !== "" && !name.startsWith("type "))
+    .map((name) => {
+      const module = protocolModules.get(name.replace(/ as .*/, ""));
+      // A type that is not marked as one is left to the compiler.
+      const from = module === undefined ? "@cookie-agent/sdk/protocol" : join(protocolDir, module);
+      return `import { ${name} } from ${JSON.stringify(from)};`;
+    })
+    .join("\n");
+}
+
 const { metafile } = await build({
   metafile: true,
   absWorkingDir: import.meta.dirname,
@@ -84,7 +120,7 @@ const { metafile } = await build({
     "typescript",
     "ts-node",
   ],
-  plugins: [englishOnly, withoutOldZod, leanProviders, helpOnDemand],
+  plugins: [englishOnly, withoutOldZod, leanProviders, helpOnDemand, schemasOneByOne],
   banner: {
     js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);",
   },
@@ -95,4 +131,19 @@ const { metafile } = await build({
 const written = new Set(Object.keys(metafile.outputs).map((each) => basename(each)));
 for (const name of readdirSync(outdir)) {
   if (name.endsWith(".js") && !written.has(name)) rmSync(join(outdir, name));
+}
+
+/** Chunks of schemas alone do nothing but define them, so whoever names none of them need not load them. */
+const schemaChunks = Object.entries(metafile.outputs)
+  .filter(([, { inputs }]) => Object.keys(inputs).every(isSchemaModule))
+  .map(([path]) => basename(path));
+for (const path of Object.keys(metafile.outputs)) {
+  const file = join(import.meta.dirname, path);
+  const text = readFileSync(file, "utf8");
+  const lean = schemaChunks.reduce((kept, chunk) => kept.replace(`import"./${chunk}";`, ""), text);
+  if (lean !== text) writeFileSync(file, lean);
+}
+
+function isSchemaModule(path) {
+  return /(?:^|\/)sdk\/(?:src|dist)\/protocol\/(?!scalars\.)[\w-]+\.[jt]s$/.test(path);
 }

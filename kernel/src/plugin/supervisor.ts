@@ -9,7 +9,7 @@ import { safeText } from "../support/safe-text.ts";
 import { isLasting } from "./handshake.ts";
 import type { HostServices } from "./host-services.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
-import { PluginConnection } from "./plugin-connection.ts";
+import type { PluginConnection } from "./plugin-connection.ts";
 import type { PluginDirectories } from "./plugin-directories.ts";
 import type { PluginFacts, ResolvedTool } from "./plugin-facts.ts";
 import type { PluginLimits } from "./plugin-limits.ts";
@@ -261,10 +261,17 @@ export class Supervisor {
     const startedMs = performance.now();
     const generation = this.#options.nextGeneration();
     this.#starts += 1;
+    // A run that calls no tool needs none of this code.
+    const loading = import("./plugin-connection.ts");
+    loading.catch(() => undefined);
     // The process starts while its directories are made.
     const opening = this.#options.openRoute(plugin, signal);
     const making = directories.open(plugin.name, generation);
     const [route, paths] = await bothOrNone(opening, making);
+    const { PluginConnection } = await loading.catch(async (error: unknown) => {
+      await route.abandon("the kernel's side of it could not be loaded");
+      throw error;
+    });
     const connection = new PluginConnection({
       plugin,
       route,

@@ -1,8 +1,5 @@
-import {
-  PROGRESS_LIMITS,
-  type ProgressChunk,
-  type ToolsProgress,
-} from "../protocol/host-methods.ts";
+import type { ProgressChunk, ToolsProgress } from "../protocol/host-methods.ts";
+import { PROGRESS_LIMITS } from "../protocol/limits.ts";
 import type { ParamsInput } from "../protocol/method.ts";
 import { cutText } from "../rpc/safe-message.ts";
 import type { OutputPiece } from "./output-piece.ts";

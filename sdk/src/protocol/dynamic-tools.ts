@@ -2,9 +2,6 @@ import * as z from "zod";
 import { fromPlugin, request, toPlugin } from "./method.ts";
 import { Count, JsonObject, ToolName } from "./scalars.ts";
 
-/** Bounds of what one plugin lists while it runs (E-131, E-133). */
-export const DYNAMIC_TOOL_LIMITS = { tools: 512, claims: 128, intervalMs: 100 } as const;
-
 /** A prefix of tool names and a `*`: unlisted names that the plugin declares when they are called (E-133). */
 export const ToolClaim = z
   .string()

@@ -11,13 +11,6 @@ import {
   Timestamp,
 } from "./scalars.ts";
 
-/** Bounds of one publication (E-151); beyond them it is dropped or rejected, never a malformed frame. */
-export const EMIT_LIMITS = {
-  nameCharacters: 128,
-  payloadBytes: 256 * 1024,
-  eventBytes: 272 * 1024,
-} as const;
-
 /** A recorded event of a session, for subscribers; text and reasoning deltas are never among them (E-140). */
 export const PluginEvent = notification(
   "plugin/event",

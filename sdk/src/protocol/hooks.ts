@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { HOOK_LIMITS } from "./limits.ts";
 import type { HookName } from "./manifest.ts";
 import { ModelSelection } from "./message.ts";
 import { fromPlugin, type Method, request, toPlugin } from "./method.ts";
@@ -13,15 +14,6 @@ import {
   SessionId,
   ToolName,
 } from "./scalars.ts";
-
-/** Sizes of what hooks may put in place of what they were shown (E-166). */
-export const HOOK_LIMITS = {
-  /** Of a composed system prompt. */
-  systemPromptBytes: 128 * 1024,
-  /** Of all additions to the instructions of one compaction, and of what overrides them. */
-  compactionBytes: 64 * 1024,
-  noteBytes: 1024,
-} as const;
 
 const nonblank = z.string().refine((text) => text.trim() !== "", { error: "must not be blank" });
 /** Why a hook acts as it does, for people. */

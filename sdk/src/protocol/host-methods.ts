@@ -11,15 +11,6 @@ import {
 } from "./scalars.ts";
 import { isOneOf, ScratchName } from "./scratch-file.ts";
 
-/** Limits of one progress delta and of what a call may show (E-100, T 1.9). */
-export const PROGRESS_LIMITS = {
-  chunks: 8,
-  textBytes: 64 * 1024,
-  rawBytes: 512 * 1024,
-  presentationBytes: 1024,
-  totalPresentationBytes: 64 * 1024,
-} as const;
-
 /** Output of one stream: text, or so many of the raw bytes behind the frame, in the order of the chunks (E-016). */
 export const ProgressChunk = z
   .strictObject({

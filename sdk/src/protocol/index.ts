@@ -51,7 +51,6 @@ export {
   ToolOutputSnapshot,
 } from "./client-methods.ts";
 export {
-  DYNAMIC_TOOL_LIMITS,
   ToolClaim,
   ToolsListChanged,
   ToolsResolve,
@@ -85,7 +84,6 @@ export {
   ToolCallOwner,
 } from "./event.ts";
 export {
-  EMIT_LIMITS,
   EmitResult,
   PluginBusEvent,
   PluginEmit,
@@ -94,7 +92,6 @@ export {
   PluginEvent,
 } from "./event-methods.ts";
 export {
-  HOOK_LIMITS,
   HOOKS,
   HookMessage,
   type HookParams,
@@ -117,12 +114,12 @@ export {
   ArtifactsWrite,
   HostLog,
   MAX_INLINE_ARTIFACT_BYTES,
-  PROGRESS_LIMITS,
   type ToolProgress,
   ToolsProgress,
 } from "./host-methods.ts";
 export { ConfigGet, PermissionAsk, SessionInfo } from "./host-session.ts";
 export { SkillDescriptor, SkillsCommit, SkillsGet, SkillsList } from "./host-skills.ts";
+export { DYNAMIC_TOOL_LIMITS, EMIT_LIMITS, HOOK_LIMITS, PROGRESS_LIMITS } from "./limits.ts";
 export {
   Capabilities,
   HookName,

@@ -1,4 +1,5 @@
-import { PROGRESS_LIMITS, ToolsProgress } from "../protocol/host-methods.ts";
+import { ToolsProgress } from "../protocol/host-methods.ts";
+import { PROGRESS_LIMITS } from "../protocol/limits.ts";
 import { type JsonObject, utf8Length } from "../protocol/scalars.ts";
 import type { OutputDeclaration } from "../protocol/tool.ts";
 

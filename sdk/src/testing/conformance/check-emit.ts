@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { EMIT_LIMITS } from "../../protocol/event-methods.ts";
+import { EMIT_LIMITS } from "../../protocol/limits.ts";
 import { utf8Length } from "../../protocol/scalars.ts";
 import { excerpt } from "../answer.ts";
 import { type Bench, SESSION, type Started } from "./bench.ts";
