@@ -11,6 +11,7 @@ import {
 import type { FirstPartyFacts } from "../config/first-party.ts";
 import type { PluginEntry } from "../config/plugin-entry.ts";
 import { canonicalJson } from "../support/canonical-json.ts";
+import { keptDelay } from "../support/deadline.ts";
 import { checkConfig, checkProtocol, parseManifest, readManifestFile } from "./load-manifest.ts";
 import type { LaunchPlan, LoadedPlugin } from "./loaded-plugin.ts";
 import { NO_CLAIMS, type TierClaims } from "./tier-claims.ts";
@@ -85,7 +86,7 @@ export async function loadPlugin(
     name: source.name,
     tier,
     grants: new Set(tier === "trusted" ? settings.grants : []),
-    toolTimeoutMs: settings.toolTimeoutMs,
+    toolTimeoutMs: keptDelay(settings.toolTimeoutMs),
     slotActions: slotActions(options.firstParty),
     diagnose,
   };
@@ -119,10 +120,10 @@ export async function loadPlugin(
     prewarm: manifest?.prewarm ?? "stream",
     restart: manifest?.restart ?? (tier === "untrusted" ? "never" : "on_demand"),
     maxInFlight: manifest?.max_in_flight ?? (tier === "first_party" ? 64 : 8),
-    idleMs: manifest?.idle_ms ?? 600_000,
-    interceptionTimeoutMs: settings.interceptionTimeoutMs,
-    startupTimeoutMs: settings.startupTimeoutMs,
-    shutdownGraceMs: settings.shutdownGraceMs,
+    idleMs: keptDelay(manifest?.idle_ms ?? 600_000),
+    interceptionTimeoutMs: keptDelay(settings.interceptionTimeoutMs),
+    startupTimeoutMs: keptDelay(settings.startupTimeoutMs),
+    shutdownGraceMs: keptDelay(settings.shutdownGraceMs),
     config: settings.config,
     env: settings.env,
     cwd: entry?.cwd ?? options.workspaceRoot,

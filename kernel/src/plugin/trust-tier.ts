@@ -8,6 +8,7 @@ import {
   type TrustTier,
 } from "@cookie-agent/sdk/protocol";
 import { canonicalJson } from "../support/canonical-json.ts";
+import { keptDelay } from "../support/deadline.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { eventClaims, filterProblems } from "./event-claims.ts";
 import type { ResolvedTool } from "./plugin-facts.ts";
@@ -153,7 +154,7 @@ function clampTimeout(declaration: ToolDeclaration, subject: TierSubject): numbe
   if (wanted === null) {
     if (mayDeclare("timeout_ms", subject)) return null;
   } else if (subject.tier !== "untrusted" || wanted <= toolTimeoutMs) {
-    return wanted;
+    return keptDelay(wanted);
   }
   clamped(subject, declaration, "timeout_ms", String(toolTimeoutMs));
   return toolTimeoutMs;

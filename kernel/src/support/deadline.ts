@@ -1,5 +1,13 @@
 import { CookieError } from "@cookie-agent/sdk/protocol";
 
+/** 23 days. Node makes one millisecond of a delay beyond 2^31-1, and who waits may add a grace to this. */
+const LONGEST_DELAY_MS = 2_000_000_000;
+
+/** The delay that somebody wrote down, at most what timers keep. */
+export function keptDelay(delayMs: number): number {
+  return Math.min(delayMs, LONGEST_DELAY_MS);
+}
+
 /** Settles like `work`, or rejects with `timeout` after `timeoutMs`; the timer never outlives the race. */
 export async function withDeadline<T>(
   work: Promise<T>,

@@ -135,6 +135,20 @@ describe("a plugin that fails", () => {
     expect(payload).toMatchObject({ plugin: "late", kind: "interception_timeout" });
   });
 
+  test.for(["interception_timeout_ms", "startup_timeout_ms"])(
+    "[E-162] [C-055] with a %s beyond what a timer holds is waited for all the same",
+    async (key) => {
+      const guard: HookPlugin = {
+        name: "guard",
+        hooks: { tool_before_call: () => ({ action: "block", reason: "no" }) },
+        keys: `${key} = ${Number.MAX_SAFE_INTEGER}`,
+      };
+      const kernel = await openWith([guard], [{ calls: [bash("touch made")] }, DONE]);
+      const { watch } = await kernel.run("Hi");
+      expect(watch.payloads("tool_call_terminated")[0]?.error?.code).toBe("operation_blocked");
+    },
+  );
+
   test("[E-162] a hook that the manifest does not declare is never delivered", async () => {
     const kernel = await openWith([
       {
