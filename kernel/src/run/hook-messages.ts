@@ -156,6 +156,9 @@ function problemOf(messages: readonly HookMessage[], toolCalling: boolean): stri
   let open: ReadonlySet<string> = new Set();
   for (const [index, message] of messages.entries()) {
     if (message.role === "system" && index > 0) return "a system message must be the first one";
+    if ((message.role === "system" || message.role === "user") && message.content.trim() === "") {
+      return `a ${message.role} message must not be blank`;
+    }
     if (message.role === "tool") {
       const answered = message.content.map(({ call_id }) => call_id);
       if (new Set(answered).size !== answered.length || answered.some((id) => !open.has(id))) {

@@ -127,6 +127,7 @@ describe("model_before_request", () => {
     ["a system message in the middle", { role: "system", content: "later" }],
     ["nothing that the model could answer", { role: "assistant", content: [] }],
     ["a role of its own", { role: "developer", content: "do" }],
+    ["a user who says nothing", { role: "user", content: " \n" }],
   ] as const)(
     "[E-168] messages with %s are skipped before the next plugin sees them",
     async ([, message]) => {
