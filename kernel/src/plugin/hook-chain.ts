@@ -67,7 +67,10 @@ export class HookChain {
     return hooks.some((hook) => this.#plugins.interceptors(hook).length > 0);
   }
 
-  /** Rejects with `cancelled` when `signal` aborts, whatever the plugin does. */
+  /**
+   * Rejects with `cancelled` when `signal` aborts, whatever the plugin does. Aborting with a `CookieError` as reason
+   * cancels nothing: it is the failure of each plugin that has not answered yet.
+   */
   async run<H extends HookName, S>(
     hook: H,
     site: HookSite,
@@ -93,10 +96,11 @@ export class HookChain {
       try {
         answer = await this.#ask(plugin, hook, { site, facts: pass.facts(state) }, signal);
       } catch (error) {
-        if (signal.aborted) throw new CookieError("cancelled", "cancelled while a hook ran");
-        if (!isCookieError(error)) throw error;
-        note(plugin, kindOf(error), error.message);
-        if (failsClosed) return failure(error.message);
+        refuseCancelled(signal);
+        const cause = isCookieError(signal.reason) ? signal.reason : error;
+        if (!isCookieError(cause)) throw cause;
+        note(plugin, kindOf(cause), cause.message);
+        if (failsClosed) return failure(cause.message);
         continue;
       }
       if (answer === undefined) continue;
@@ -122,7 +126,7 @@ export class HookChain {
           return { kind: "failure", plugin, reason: step.error.message, error: step.error };
       }
     }
-    if (signal.aborted) throw new CookieError("cancelled", "cancelled while a hook ran");
+    refuseCancelled(signal);
     return { kind: "passed", state };
   }
 
@@ -136,6 +140,11 @@ export class HookChain {
     if (!isNestedDeeper(answer, MAX_JSON_DEPTH)) return answer;
     throw new CookieError("protocol_violation", "the answer is nested too deeply");
   }
+}
+
+function refuseCancelled({ aborted, reason }: AbortSignal): void {
+  if (!aborted || isCookieError(reason)) return;
+  throw new CookieError("cancelled", "cancelled while a hook ran");
 }
 
 function kindOf({ code }: CookieError): PluginDiagnosticKind {

@@ -1,4 +1,4 @@
-import type { ToolCallError, ToolResult } from "@cookie-agent/sdk/protocol";
+import { CookieError, type ToolCallError, type ToolResult } from "@cookie-agent/sdk/protocol";
 import type { HookChain } from "../plugin/hook-chain.ts";
 import { safeLines } from "../support/safe-text.ts";
 import {
@@ -11,12 +11,14 @@ import type { PreparedCall } from "./prepare-call.ts";
 
 /** Of a result's text (T-135). */
 const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
+/** As long as the call itself may clean up (E-105). */
+const CANCEL_PATIENCE_MS = 2000;
 const WITHHELD = "what the call said is withheld";
 
 /**
  * Shows how one call ended to the plugins that want to see it, before it is recorded. They change what the model
  * reads: display, metadata and what was captured stay as the tool left them. A cancelled call is shown too, because
- * what it printed is kept.
+ * what it printed is kept; whoever does not answer soon after a cancel has failed.
  */
 export async function passAfterResult(
   hooks: HookChain,
@@ -24,7 +26,46 @@ export async function passAfterResult(
   prepared: PreparedCall,
   turn: CommittedTurn,
   stages: DispatchStages,
+  signal: AbortSignal,
 ): Promise<CallEnd> {
+  const patience = openPatience(signal);
+  try {
+    return await pass(hooks, end, { prepared, turn, stages, signal: patience.signal });
+  } finally {
+    patience.close();
+  }
+}
+
+/** Not the run's signal: a filter that is not asked would let through what a cancelled call has printed. */
+function openPatience(run: AbortSignal): { readonly signal: AbortSignal; close(): void } {
+  const over = new AbortController();
+  const late = new CookieError("timeout", "the plugin did not answer soon after the cancel");
+  let timer: NodeJS.Timeout | undefined;
+  const onAbort = () => {
+    timer = setTimeout(() => over.abort(late), CANCEL_PATIENCE_MS);
+  };
+  if (run.aborted) onAbort();
+  else run.addEventListener("abort", onAbort, { once: true });
+  return {
+    signal: over.signal,
+    close() {
+      run.removeEventListener("abort", onAbort);
+      clearTimeout(timer);
+    },
+  };
+}
+
+async function pass(
+  hooks: HookChain,
+  end: CallEnd,
+  within: {
+    readonly prepared: PreparedCall;
+    readonly turn: CommittedTurn;
+    readonly stages: DispatchStages;
+    readonly signal: AbortSignal;
+  },
+): Promise<CallEnd> {
+  const { prepared, turn, stages, signal } = within;
   const before = readText(end);
   const outcome = await hooks.run(
     "tool_after_result",
@@ -53,8 +94,7 @@ export async function passAfterResult(
         return { kind: "go", state: next };
       },
     },
-    // Not the run's signal: a filter that is not asked would let through what a cancelled call has printed.
-    new AbortController().signal,
+    signal,
   );
   if (outcome.kind === "passed") {
     return outcome.state === before ? end : withText(end, prepared, outcome.state);

@@ -97,12 +97,12 @@ function refuse(message: string): HookStep<HookedCall> {
   return { kind: "fail", error: new CookieError("operation_changed", message) };
 }
 
-/** The same actions on the same resources under the same labels, in any order. */
+/** The same actions on the same resources under the same labels, in their order: what is moved is not where to. */
 function isSameTarget(one: PreparedCall, other: PreparedCall): boolean {
   const targetOf = ({ operation, resources }: PreparedCall) => [
     operation.capabilities,
-    operation.resources.map((resource) => canonicalJson(resource)).sort(),
-    resources.map(({ action, label, kind }) => canonicalJson([action, kind, label])).sort(),
+    operation.resources,
+    resources.map(({ action, label, kind }) => [action, kind, label]),
   ];
   return isSame(targetOf(one), targetOf(other));
 }

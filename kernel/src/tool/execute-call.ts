@@ -82,7 +82,7 @@ async function executeHooked(
     release();
   }
   if (stages.hooks?.has("tool_after_result") !== true) return end;
-  return passAfterResult(stages.hooks, end, prepared, turn, stages);
+  return passAfterResult(stages.hooks, end, prepared, turn, stages, signal);
 }
 
 async function runCall(

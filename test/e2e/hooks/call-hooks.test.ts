@@ -1,5 +1,7 @@
 import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { appendFile, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { PluginsStatus, RunCancel } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { fixturePlugin } from "../../support/fixture-plugin.ts";
@@ -23,12 +25,15 @@ const DONE = { text: "done" };
 function openWith(
   plugins: readonly HookPlugin[],
   answers: readonly Answer[],
-  options: TestKernelOptions = {},
+  { more, ...options }: TestKernelOptions & { more?: TestKernelOptions["prepare"] } = {},
 ) {
   return openTestKernel({
     answers,
     ...options,
-    prepare: (project) => writeHookPlugins(project, plugins),
+    prepare: async (project) => {
+      await writeHookPlugins(project, plugins);
+      await more?.(project);
+    },
   });
 }
 
@@ -293,6 +298,73 @@ describe("tool_before_call", () => {
     ]);
   });
 
+  test("[E-165] arguments that trade places change the resource, however alike the labels", async () => {
+    const library = pathToFileURL(join(import.meta.dirname, "../../fixtures/plugins/wire.mjs"));
+    const kernel = await openWith(
+      [
+        {
+          name: "swap",
+          hooks: {
+            tool_before_call: ({ arguments: { from, to } }) => ({
+              action: "allow",
+              modified_arguments: { from: to, to: from },
+            }),
+          },
+        },
+      ],
+      [{ calls: [{ name: "move", arguments: { from: "a", to: "b" } }] }, DONE],
+      {
+        more: async (project) => {
+          const text = { type: "string" };
+          await project.writeState(
+            "mover/cookie-plugin.json",
+            JSON.stringify({
+              manifest: 1,
+              name: "mover",
+              version: "1.0.0",
+              protocol: ["0.1.0"],
+              runtime: { kind: "node", entry: "main.mjs" },
+              tools: [
+                {
+                  name: "move",
+                  description: "Moves one thing.",
+                  parameters: {
+                    type: "object",
+                    properties: { from: text, to: text },
+                    required: ["from", "to"],
+                    additionalProperties: false,
+                  },
+                  permission_name: "move",
+                  prepare: {
+                    mode: "static",
+                    resources: [
+                      { action: "plugin", arg: "from" },
+                      { action: "plugin", arg: "to" },
+                    ],
+                  },
+                },
+              ],
+            }),
+          );
+          await project.writeState(
+            "mover/main.mjs",
+            `import { serve } from ${JSON.stringify(library.href)};
+serve({ name: "mover", handlers: { "plugin/tools/call": () => ({ content: "moved" }) } });
+`,
+          );
+          await appendFile(
+            `${project.stateDir}/config.toml`,
+            `\n[plugins.mover]\npath = "${project.stateDir}/mover"\n`,
+          );
+        },
+      },
+    );
+    const { watch } = await kernel.run("Hi");
+    expect(watch.payloads("tool_call_terminated")).toMatchObject([
+      { outcome: "failed", result: null, error: { code: "operation_changed" } },
+    ]);
+  });
+
   test("[E-105] [E-160] a cancelled run does not wait for a hook, which is told, and its call never runs", async () => {
     const kernel = await openWith(
       [
@@ -361,6 +433,28 @@ test("[E-116] [E-117] [E-148] a hook asks about its session and publishes in it 
 });
 
 describe("tool_after_result", () => {
+  test("[E-105] [E-204] a cancelled run ends although the guard of what its call printed does not answer", async () => {
+    const kernel = await openWith(
+      [
+        {
+          name: "stuck",
+          hooks: { tool_after_result: (_facts, { never }) => never() },
+          keys: "interception_timeout_ms = 3600000\nrequired = true",
+        },
+      ],
+      [{ calls: [bash("echo secret")] }],
+    );
+    const session = await kernel.createSession();
+    const watch = kernel.watch(session);
+    const runId = await kernel.start(session, "Hi");
+    await expect.poll(() => delivered(kernel.project)).toHaveLength(1);
+    await kernel.client.request(RunCancel, { run_id: runId });
+    expect((await watch.end(runId)).type).toBe("run_cancelled");
+    expect(watch.payloads("tool_call_terminated")).toMatchObject([
+      { outcome: "failed", result: { output: "", metadata: {} } },
+    ]);
+  });
+
   test("[E-160] [T-048] it is told what the model would read, before it is recorded; replacements and notes chain", async () => {
     const kernel = await openWith(
       [
