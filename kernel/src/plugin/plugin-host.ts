@@ -11,11 +11,12 @@ import {
 import type { FirstPartyFacts } from "../config/first-party.ts";
 import type { PluginEntry } from "../config/plugin-entry.ts";
 import { withDeadline } from "../support/deadline.ts";
+import { KeyMutex } from "../support/key-mutex.ts";
 import type { Logger } from "../support/logger.ts";
 import { safeText } from "../support/safe-text.ts";
 import type { HookFacts, HookPlugins, HookSite, Interceptor } from "./hook-site.ts";
 import type { HostServices } from "./host-services.ts";
-import { loadPlugin, loadPlugins, pluginSources } from "./load-plugins.ts";
+import { loadPlugin, loadPlugins, type PluginSource, pluginSources } from "./load-plugins.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { PluginCall, Prepared, PrepareParams } from "./plugin-call.ts";
 import type { PluginConnection } from "./plugin-connection.ts";
@@ -59,6 +60,7 @@ export class PluginHost implements HookPlugins {
   readonly #directories: PluginDirectories;
   readonly #supervisors = new Map<string, Supervisor>();
   readonly #launcher: PluginLauncher;
+  readonly #changes = new KeyMutex();
   readonly #forever = new AbortController();
   #generation = 0;
   #revision = 0;
@@ -245,14 +247,13 @@ export class PluginHost implements HookPlugins {
 
   /** Reads the plugin's files anew and starts it; earlier failures are forgotten (B152). */
   async restart(plugin: string): Promise<PluginStatus> {
-    const supervisor = this.#supervisors.get(plugin);
-    if (supervisor === undefined) throw missing(plugin);
-    const source = pluginSources(this.#options).find(({ name }) => name === plugin);
-    if (source !== undefined) {
-      await supervisor.reload(
-        await this.#launcher.checkTrust(await loadPlugin(source, this.#options)),
-      );
-    }
+    const supervisor = await this.#oneByOne(plugin, async () => {
+      const known = this.#supervisors.get(plugin);
+      if (known === undefined) throw missing(plugin);
+      const source = pluginSources(this.#options).find(({ name }) => name === plugin);
+      if (source !== undefined) await known.reload(await this.#load(source));
+      return known;
+    });
     await supervisor.connect(this.#forever.signal).catch(() => undefined);
     return supervisor.status();
   }
@@ -268,7 +269,14 @@ export class PluginHost implements HookPlugins {
    * own (B136). Rejects with `plugin_missing` when neither the configuration nor the kernel knows the name.
    */
   async reload(plugin: string, config: ReloadedConfig): Promise<PluginStatus> {
-    const known = this.#supervisors.get(plugin);
+    const changed = await this.#oneByOne(plugin, () => this.#change(plugin, config));
+    if (!(changed instanceof Supervisor)) return changed;
+    await changed.connect(this.#forever.signal).catch(() => undefined);
+    return changed.status();
+  }
+
+  /** The plugin as it is now, not started yet; the last status of one that is named no more. */
+  async #change(plugin: string, config: ReloadedConfig): Promise<Supervisor | PluginStatus> {
     const fresh = config.entries.find(({ name }) => name === plugin);
     const kept = this.#options.entries.filter(({ name }) => name !== plugin);
     this.#options = {
@@ -278,13 +286,29 @@ export class PluginHost implements HookPlugins {
     };
     const source = pluginSources(this.#options).find(({ name }) => name === plugin);
     if (source === undefined) return this.#remove(plugin);
-    const loaded = await this.#launcher.checkTrust(await loadPlugin(source, this.#options));
+    const loaded = await this.#load(source);
+    const known = this.#supervisors.get(plugin);
     if (known === undefined) this.#add(loaded);
     else await known.reload(loaded, this.#limits.drainMs);
     this.#sort();
-    const supervisor = this.#supervisor(plugin);
-    await supervisor.connect(this.#forever.signal).catch(() => undefined);
-    return supervisor.status();
+    return this.#supervisor(plugin);
+  }
+
+  /** Two changes of one plugin at once would leave a process that nobody ends, or the configuration before. */
+  async #oneByOne<T>(plugin: string, change: () => Promise<T>): Promise<T> {
+    const release = await this.#changes.acquire([plugin]);
+    try {
+      return await change();
+    } finally {
+      release();
+    }
+  }
+
+  /** Rejects with `shutting_down` once nothing may be started any more. */
+  async #load(source: PluginSource): Promise<LoadedPlugin> {
+    const loaded = await this.#launcher.checkTrust(await loadPlugin(source, this.#options));
+    if (this.#closed === undefined) return loaded;
+    throw new CookieError("shutting_down", "the kernel is closing");
   }
 
   async #remove(plugin: string): Promise<PluginStatus> {
@@ -305,6 +329,8 @@ export class PluginHost implements HookPlugins {
       const supervisor = supervisors.get(name);
       if (supervisor !== undefined) this.#supervisors.set(name, supervisor);
     }
+    // One that is named no more goes when it is drained.
+    for (const [name, supervisor] of supervisors) this.#supervisors.set(name, supervisor);
     this.#revision += 1;
   }
 
