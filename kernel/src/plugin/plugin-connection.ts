@@ -88,6 +88,7 @@ export class PluginConnection {
     this.#rpc = new Connection({
       transport: route.transport,
       side: "kernel",
+      servesReadersOnly: true,
       onClose: () => this.#onClosed(),
       onProtocolError: (error) => this.#diagnose(safeText(error.message, 256)),
     });

@@ -22,14 +22,18 @@ const NAMES = [
   "host/skills/list",
 ];
 
+/** Those that read or store whole files; the others are small, or wait for somebody. */
+const BULKY: ReadonlySet<string> = new Set(["host/media/deliver", "host/media/sniff"]);
+
 export function serveLaterRequests(rpc: Connection, options: HostRequestsOptions): void {
   const anything = z.unknown();
   for (const name of NAMES) {
     const method = { kind: "request", name, params: anything, result: anything } as const;
-    rpc.onRequest(method, async (raw, signal) => {
+    const serve = async (raw: unknown, signal: AbortSignal) => {
       requireInitialized(options, name);
       const { answerRequest } = await import("./answer-request.ts");
       return answerRequest(name, raw, options, signal);
-    });
+    };
+    rpc.onRequest(method, serve, { bulky: BULKY.has(name) });
   }
 }

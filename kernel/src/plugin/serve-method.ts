@@ -20,7 +20,7 @@ export interface OpenedContext<M extends Method> {
   readonly params: ParamsOf<M> & Contextual;
 }
 
-/** Serves one method of scope `request` or `call`. */
+/** Serves one method of scope `request` or `call`; all of them move artifacts. */
 export function serveMethod<M extends Method>(
   rpc: Connection,
   options: HostRequestsOptions,
@@ -31,11 +31,12 @@ export function serveMethod<M extends Method>(
 ): void {
   // The connection would check the params first, and tell a plugin without the right about them.
   const unchecked = { ...method, params: z.unknown() };
-  rpc.onRequest(unchecked, async (raw) => {
+  const serve = async (raw: unknown) => {
     requireInitialized(options, method.name);
     const { context, params } = openContext(raw, options, method, service, scope);
     return act(context, params);
-  });
+  };
+  rpc.onRequest(unchecked, serve, { bulky: true });
 }
 
 /** Throws the first that is missing of grant, valid params and a context of the scope, in this order (E-118). */

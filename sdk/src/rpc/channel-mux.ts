@@ -44,6 +44,7 @@ export class ChannelMux {
       reader,
       writer,
       flow,
+      room: () => this.#writer.room,
       close: () => {
         if (this.#channels.get(id) !== channel) return;
         this.#channels.delete(id);

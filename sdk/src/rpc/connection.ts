@@ -24,12 +24,15 @@ import "./json-rpc-runtime.ts";
 import { OutboundWriter } from "./outbound-writer.ts";
 import { bytesBehind, withBytes } from "./raw-frame.ts";
 import type { Transport } from "./transport.ts";
+import { Turns } from "./turns.ts";
 import { fromWireError, toResponseError, toWireError } from "./wire-error.ts";
 
 export interface ConnectionOptions {
   readonly transport: Transport;
   /** Who we are; decides what a pending request of a lost connection fails with. */
   readonly side: "kernel" | "plugin" | "daemon" | "client";
+  /** A peer that does not read its answers is not served: its requests wait, and in the end its pipe. */
+  readonly servesReadersOnly?: boolean;
   /** Called once, when either end closed. */
   onClose?(): void;
   /** A peer's message that breaks the contract, or (`internal`, with its cause) a handler of ours that failed. */
@@ -45,8 +48,14 @@ export interface RequestOptions {
   readonly cancelGraceMs?: number;
 }
 
+export interface ServeOptions {
+  /** What it needs in memory is large: few are handled at once, and each counts as waiting until then (E-012). */
+  readonly bulky?: boolean;
+}
+
 interface RequestEntry {
   readonly method: Method;
+  readonly bulky: boolean;
   handle(params: unknown, signal: AbortSignal): unknown;
 }
 
@@ -57,6 +66,9 @@ interface NotificationEntry {
 
 /** Error text of these methods is for a model and may have several lines (E-172). */
 const METHODS_WITH_LONG_ERRORS: ReadonlySet<string> = new Set(["plugin/tools/call"]);
+
+/** Bulky requests that are handled at once. */
+const BULKY_AT_ONCE = 4;
 
 /** How long frames may still come in when nothing can be sent any more. */
 const LAST_FRAMES_MS = 1000;
@@ -75,6 +87,11 @@ export class Connection {
   readonly #requests = new Map<string, RequestEntry>();
   readonly #notifications = new Map<string, NotificationEntry>();
   readonly #serving = new Set<AbortController>();
+  readonly #bulky = new Turns(BULKY_AT_ONCE);
+  /** The request that is being handed over. */
+  #arriving: Message | undefined;
+  /** Requests that count as waiting though they were handed over. */
+  readonly #delayed = new Set<Message>();
   #resolveClosed: () => void = () => {};
   #isClosed = false;
   #closeTimer: NodeJS.Timeout | undefined;
@@ -92,9 +109,11 @@ export class Connection {
         handleMessage: (message, next) => {
           // The library's own path costs a promise per notification and hides when a handler is done.
           if (isPlainNotification(message)) return this.#receiveNotification(message);
+          this.#arriving = message;
           const done = next(message);
+          this.#arriving = undefined;
           this.#gate.dispatched(message);
-          transport.flow?.settled(message);
+          if (!this.#delayed.has(message)) transport.flow?.settled(message);
           return done;
         },
       },
@@ -112,9 +131,11 @@ export class Connection {
   onRequest<M extends Method>(
     method: M,
     handler: (params: ParamsOf<M>, signal: AbortSignal) => Promise<ResultInput<M>> | ResultInput<M>,
+    { bulky = false }: ServeOptions = {},
   ): void {
     this.#requests.set(method.name, {
       method,
+      bulky,
       handle: (params, signal) => handler(params as ParamsOf<M>, signal),
     });
   }
@@ -234,7 +255,10 @@ export class Connection {
     else token.onCancellationRequested(() => controller.abort());
     this.#serving.add(controller);
     try {
-      return await this.#answer(name, params ?? {}, controller.signal);
+      const answer = () => this.#answer(name, params ?? {}, controller.signal);
+      const { bulky = false } = this.#requests.get(name) ?? {};
+      if (!bulky && this.#room() === undefined) return await answer();
+      return await this.#answerLater(answer, bulky, controller.signal);
     } catch (error) {
       // The peer learns nothing of it, so it must be heard here.
       if (!isCookieError(error)) this.#reportProtocol(error);
@@ -242,6 +266,37 @@ export class Connection {
     } finally {
       this.#serving.delete(controller);
     }
+  }
+
+  /** In its turn, and not before the peer has read the answers that it has. */
+  async #answerLater(
+    answer: () => Promise<unknown>,
+    bulky: boolean,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const frame = this.#arriving;
+    if (frame !== undefined) this.#delayed.add(frame);
+    const settle = () => {
+      if (frame !== undefined && this.#delayed.delete(frame)) {
+        this.#options.transport.flow?.settled(frame);
+      }
+    };
+    if (bulky) await this.#bulky.begin();
+    try {
+      await this.#room();
+      // Others may go on to wait for somebody while the peer is read.
+      if (!bulky) settle();
+      if (signal.aborted) throw new CookieError("cancelled", "cancelled before it was begun");
+      return await answer();
+    } finally {
+      if (bulky) this.#bulky.end();
+      settle();
+    }
+  }
+
+  #room(): Promise<void> | undefined {
+    const { servesReadersOnly, transport } = this.#options;
+    return servesReadersOnly === true ? transport.room?.() : undefined;
   }
 
   async #answer(name: string, params: unknown, signal: AbortSignal): Promise<unknown> {

@@ -30,6 +30,7 @@ export function createLineTransport(options: LineTransportOptions): LineTranspor
     reader,
     writer,
     flow: reader.flow,
+    room: () => writer.room,
     close: () => writer.end(),
     channel: (name) => {
       mux ??= new ChannelMux(reader, writer);

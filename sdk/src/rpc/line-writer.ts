@@ -40,6 +40,11 @@ export class LineWriter extends AbstractMessageWriter {
     this.#output.on("error", this.#onError);
   }
 
+  /** Until the stream has drained; undefined while it takes more. */
+  get room(): Promise<void> | undefined {
+    return this.#drain;
+  }
+
   /** Frames for a closed stream are dropped: the reader's close event tells the owner. */
   async write(message: Message): Promise<void> {
     const parts = bytesBehind(message);

@@ -11,6 +11,8 @@ export interface Transport {
   close(): void;
   /** Absent where nothing has to be throttled. */
   readonly flow?: FrameFlow;
+  /** While the peer does not take what was written to it: resolves when it has, or never will. */
+  room?(): Promise<void> | undefined;
 }
 
 /** How a connection tells the transport what became of a frame, so that reading can be throttled (E-012). */
