@@ -1,4 +1,9 @@
-import { isCookieError, type ModelSelection, type RunSelection } from "@cookie-agent/sdk/protocol";
+import {
+  CookieError,
+  isCookieError,
+  type ModelSelection,
+  type RunSelection,
+} from "@cookie-agent/sdk/protocol";
 import { blockedError } from "../plugin/blocked-error.ts";
 import type { HookChain, HookOutcome } from "../plugin/hook-chain.ts";
 import type { AdmittedRun } from "../run/admit-run.ts";
@@ -6,14 +11,17 @@ import { beforeInput, beforeSelect, beforeStart } from "../run/before-run.ts";
 import { recallSelection } from "../run/resolve-agent.ts";
 import type { SessionParts } from "./session-parts.ts";
 
-type Parts = Pick<SessionParts, "sessionId" | "rootSessionId" | "services" | "state">;
+type Parts = Pick<SessionParts, "sessionId" | "rootSessionId" | "services" | "state"> & {
+  /** Aborts when the session is being closed: nothing else cancels an admission. */
+  readonly closing: AbortSignal;
+};
 
-/** Shows what a person says to a root session; rejects with `input_handled` or `operation_blocked`. */
+/** Shows what a person says to a root session; rejects with `input_handled`, `operation_blocked` or `shutting_down`. */
 export async function passInput(parts: Parts, text: string): Promise<string> {
   const { hooks } = parts.services.stages;
   if (hooks === undefined) return text;
-  const outcome = await beforeInput(hooks, siteOf(parts), text, unending());
-  return passedOr(outcome, "input_handled");
+  const asked = beforeInput(hooks, siteOf(parts), text, parts.closing);
+  return passedOr(await unlessClosing(parts, asked), "input_handled");
 }
 
 /** Whether somebody looks at a run before it is recorded. */
@@ -28,7 +36,7 @@ export function asksAboutInput({ services, state }: Parts): boolean {
 
 /**
  * Shows a run before anything of it is recorded; yields it as the plugins leave it. Rejects with
- * `model_selection_blocked` or `operation_blocked`; the session then is as it was.
+ * `model_selection_blocked`, `operation_blocked` or `shutting_down`; the session then is as it was.
  */
 export async function passAdmission(
   parts: Parts,
@@ -38,8 +46,8 @@ export async function passAdmission(
   const { hooks } = parts.services.stages;
   if (hooks?.has("model_before_select") === true) await passSelection(parts, hooks, run);
   if (hooks?.has("agent_before_start") !== true) return run;
-  const outcome = await beforeStart(hooks, siteOf(parts), { run, input }, unending());
-  return passedOr(outcome, "operation_blocked");
+  const asked = beforeStart(hooks, siteOf(parts), { run, input }, parts.closing);
+  return passedOr(await unlessClosing(parts, asked), "operation_blocked");
 }
 
 async function passSelection(parts: Parts, hooks: HookChain, run: AdmittedRun): Promise<void> {
@@ -51,8 +59,8 @@ async function passSelection(parts: Parts, hooks: HookChain, run: AdmittedRun): 
   const configured: RunSelection | null = recallSelection(facts, null);
   const isConfigured = from === null && configured !== null && isSame(configured.model, to);
   const source = isConfigured ? "config" : "user";
-  const outcome = await beforeSelect(hooks, siteOf(parts), { from, to, source }, unending());
-  passedOr(outcome, "model_selection_blocked");
+  const asked = beforeSelect(hooks, siteOf(parts), { from, to, source }, parts.closing);
+  passedOr(await unlessClosing(parts, asked), "model_selection_blocked");
 }
 
 function passedOr<S>(outcome: HookOutcome<S>, code: Parameters<typeof blockedError>[1]): S {
@@ -75,7 +83,11 @@ function isSame(one: ModelSelection, other: ModelSelection): boolean {
   return one.model === other.model && one.variant === other.variant;
 }
 
-/** Nobody can cancel an admission; each hook has its own bound. */
-function unending(): AbortSignal {
-  return new AbortController().signal;
+async function unlessClosing<T>({ closing }: Parts, asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (!closing.aborted) throw error;
+    throw new CookieError("shutting_down", "the session is being closed");
+  }
 }

@@ -54,7 +54,8 @@ export class SessionActor {
   readonly rootSessionId: SessionId;
   /** What people say while a run runs; it does not wait for the mailbox. */
   readonly inputs: SessionInputs;
-  readonly #parts: SessionParts;
+  readonly #parts: SessionParts & { readonly closing: AbortSignal };
+  readonly #closing = new AbortController();
   readonly #services: SessionServices;
   readonly #log: SessionLog;
   readonly #state: SessionState;
@@ -68,14 +69,14 @@ export class SessionActor {
   constructor(parts: SessionParts) {
     this.sessionId = parts.sessionId;
     this.rootSessionId = parts.rootSessionId;
-    this.#parts = parts;
+    this.#parts = { ...parts, closing: this.#closing.signal };
     this.#services = parts.services;
     this.#log = parts.log;
     this.#state = parts.state;
     this.#presence = parts.presence;
     this.#gate = parts.gate;
     this.inputs = new SessionInputs({
-      ...parts,
+      ...this.#parts,
       plugins: parts.services.stages.plugins,
       activeRun: () => this.#slot.run,
     });
@@ -247,6 +248,7 @@ export class SessionActor {
 
   /** The command that is being served may still start a run, so that is cancelled too. */
   async #endWork(): Promise<void> {
+    this.#closing.abort();
     const served = this.#mailbox.close();
     await this.#slot.clear("shutdown");
     await served;

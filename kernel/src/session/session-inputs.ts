@@ -14,7 +14,7 @@ export type Steered =
 
 /** What people say into a run while it runs: steering for the model, keystrokes for its commands. */
 export class SessionInputs {
-  readonly #parts: SessionParts;
+  readonly #parts: SessionParts & { readonly closing: AbortSignal };
   readonly #log: SessionLog;
   readonly #state: SessionState;
   readonly #plugins: Pick<ToolPlugins, "stdin">;
@@ -28,6 +28,7 @@ export class SessionInputs {
     parts: SessionParts & {
       plugins: Pick<ToolPlugins, "stdin">;
       activeRun: () => AdmittedRun | null;
+      closing: AbortSignal;
     },
   ) {
     this.#parts = parts;

@@ -1,6 +1,11 @@
 import { RunRecallSteer, RunSteer } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
-import { delivered, type HookPlugin, writeHookPlugins } from "../../support/hook-plugin.ts";
+import {
+  delivered,
+  type HookPlugin,
+  type HookTools,
+  writeHookPlugins,
+} from "../../support/hook-plugin.ts";
 import { type Answer, pick } from "../../support/model-server.ts";
 import {
   ALLOW_ALL,
@@ -29,6 +34,28 @@ const toldTo = (lines: Awaited<ReturnType<typeof delivered>>) =>
   lines.map(({ plugin, hook }) => `${plugin} ${hook}`);
 
 describe("user_before_input", () => {
+  test.for(["user_before_input", "model_before_select", "agent_before_start"] as const)(
+    "[S-094] [E-162] a kernel that closes does not wait for a plugin that looks at an admission (%s)",
+    async (hook) => {
+      const kernel = await openWith([
+        {
+          name: "stuck",
+          hooks: { [hook]: (_facts: unknown, { never }: HookTools) => never() },
+          keys: "interception_timeout_ms = 3600000",
+        },
+      ]);
+      const started = kernel.start(await kernel.createSession(), "Hi");
+      await expect.poll(() => delivered(kernel.project)).toHaveLength(1);
+      await Promise.all([
+        expect(started).rejects.toThrow("the session is being closed"),
+        kernel.kernel.close(),
+      ]);
+      expect(kernel.logged.map(({ message }) => message)).not.toContain(
+        "a session was closed over its run",
+      );
+    },
+  );
+
   test("[E-160] [E-167] each plugin sees the text of the one before, and both texts are recorded before the input", async () => {
     const kernel = await openWith([
       {
