@@ -26,6 +26,10 @@ export function describeEvent(payload: EventPayload): string | null {
   switch (payload.type) {
     case "user_input_submitted":
       return row("user", payload.input);
+    case "user_input_transformed":
+      return row("plugin", `changed what was said: ${payload.original_input}`);
+    case "message_injected":
+      return row("plugin", `added a ${payload.role} message: ${payload.input}`);
     case "model_turn_committed": {
       const text = payload.turn.content
         .filter((part) => part.type === "text")

@@ -17,6 +17,14 @@ test.for<[EventPayload, string | null]>([
     },
     "plugin     acme: event_drop, 12 times: the plugin's event queue is full: chunk events dropped",
   ],
+  [
+    { type: "user_input_transformed", original_input: "Push it.", input: "Do not push." },
+    "plugin     changed what was said: Push it.",
+  ],
+  [
+    { type: "message_injected", role: "system", input: "Be kind." },
+    "plugin     added a system message: Be kind.",
+  ],
   [{ type: "user_input_applied", user_input_seq: 3 }, null],
 ])("of %o a reader of the record sees %o", ([payload, line]) => {
   expect(describeEvent(payload)).toBe(line);
