@@ -8,6 +8,7 @@ import {
   isCookieError,
   type RunId,
 } from "@cookie-agent/sdk/protocol";
+import { keptDelay } from "../support/deadline.ts";
 import { createDeferred, type Deferred } from "../support/deferred.ts";
 import type { ApprovalBook } from "./approval-book.ts";
 import { type ApprovalResponse, checkResponse, isRepeated } from "./check-response.ts";
@@ -226,7 +227,7 @@ export class EscalatedApprovals {
 
   #startClock(approval: EscalatedApproval): void {
     this.#stopClock(approval);
-    const { approvalTimeoutMs } = this.#ports;
+    const approvalTimeoutMs = keptDelay(this.#ports.approvalTimeoutMs);
     const timer = setTimeout(() => this.#expel(approval, "approval_expired"), approvalTimeoutMs);
     timer.unref();
     const expiresAt = new Date(Date.now() + approvalTimeoutMs).toISOString();

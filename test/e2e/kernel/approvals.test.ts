@@ -241,6 +241,16 @@ describe("waiting", () => {
     expect(watch.payloads("tool_call_terminated")[0]?.error?.code).toBe("permission_denied");
   });
 
+  test("[S-171] a time to answer beyond what a timer holds is long, not over at once", async () => {
+    const { watch, runId, answer } = await startAsking({
+      config: `[approval]\ntimeout_ms = ${Number.MAX_SAFE_INTEGER}\n`,
+      interactive: false,
+    });
+    await answer();
+    expect(await watch.end(runId)).toMatchObject({ type: "run_completed" });
+    expect(watch.payloads("tool_call_terminated")[0]?.outcome).toBe("completed");
+  });
+
   test("[S-270] the deadline begins when the last interactive client leaves", async () => {
     const kernel = await openTestKernel({
       agents: ASK,
