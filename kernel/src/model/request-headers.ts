@@ -40,9 +40,13 @@ export function requestHeaders({ adaptor, auth, headers }: CompiledModel): Reque
   };
 }
 
+/** A response's counts of tokens are no secret. */
+const RESPONSE_CREDENTIAL =
+  /auth|cookie|credential|api-?key|passw|secret|session|signature|token$/i;
+
 /** Response headers without what would let others act as the user. */
 export function shownResponseHeaders(
   headers: ReadonlyMap<string, string>,
 ): Readonly<Record<string, string>> {
-  return Object.fromEntries([...headers].filter(([name]) => !/cookie|auth/i.test(name)));
+  return Object.fromEntries([...headers].filter(([name]) => !RESPONSE_CREDENTIAL.test(name)));
 }

@@ -339,13 +339,19 @@ describe("provider_before_request", () => {
   });
 });
 
-test("[E-160] provider_after_response sees status and headers of every attempt, without cookies", async () => {
+test("[E-160] provider_after_response sees status and headers of every attempt, without cookies and credentials", async () => {
   const kernel = await openWith(
     [{ name: "look", hooks: { provider_after_response: () => ({}) } }],
     [
       {
         status: 401,
-        headers: { "x-request-id": "r1", "set-cookie": "a=b" },
+        headers: {
+          "x-request-id": "r1",
+          "x-ratelimit-remaining-tokens": "9",
+          "set-cookie": "a=b",
+          "x-amz-security-token": "a=b",
+          "x-api-key": "a=b",
+        },
         body: { error: { message: "no" } },
       },
     ],
@@ -353,7 +359,10 @@ test("[E-160] provider_after_response sees status and headers of every attempt, 
   const { end } = await kernel.run("Hi");
   expect(end.type).toBe("run_failed");
   const [told] = await delivered(kernel.project);
-  expect(told).toMatchObject({ status: 401, headers: { "x-request-id": "r1" } });
+  expect(told).toMatchObject({
+    status: 401,
+    headers: { "x-request-id": "r1", "x-ratelimit-remaining-tokens": "9" },
+  });
   expect(JSON.stringify(told)).not.toContain("a=b");
 });
 
