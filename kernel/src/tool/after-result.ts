@@ -1,6 +1,11 @@
-import { CookieError, type ToolCallError, type ToolResult } from "@cookie-agent/sdk/protocol";
+import {
+  CookieError,
+  HOOK_LIMITS,
+  type ToolCallError,
+  type ToolResult,
+} from "@cookie-agent/sdk/protocol";
 import type { HookChain } from "../plugin/hook-chain.ts";
-import { safeLines } from "../support/safe-text.ts";
+import { safeLines, safeText } from "../support/safe-text.ts";
 import {
   type CallEnd,
   type CommittedTurn,
@@ -83,10 +88,11 @@ async function pass(
         if (Buffer.byteLength(replacement ?? "") > maxBytes) {
           return { kind: "invalid", problem: `the replacement is longer than ${maxBytes} bytes` };
         }
-        const lines = [
-          replacement ?? text,
-          ...(note === undefined ? [] : [`[${plugin}: ${note}]`]),
-        ];
+        const said =
+          note === undefined || note.trim() === ""
+            ? []
+            : [`[${plugin}: ${safeText(note, HOOK_LIMITS.noteBytes)}]`];
+        const lines = [replacement ?? text, ...said];
         const next = lines.filter((line) => line !== "").join("\n");
         if (Buffer.byteLength(next) > MAX_OUTPUT_BYTES) {
           return { kind: "invalid", problem: "there is no room for the note" };

@@ -9,15 +9,14 @@ import {
   boundedText,
   ContextId,
   Count,
-  controlFreeText,
   JsonObject,
   SessionId,
   ToolName,
 } from "./scalars.ts";
 
 const nonblank = z.string().refine((text) => text.trim() !== "", { error: "must not be blank" });
-/** Why a hook acts as it does, for people. */
-const reason = boundedText(0, 1024).optional();
+/** Why a hook acts as it does, for people; cut at 4 KiB, so that a long one does not undo a block. */
+const reason = z.string().optional();
 const count = z.int().min(1);
 
 /** One part of what a model said, without the provider's own data. */
@@ -235,8 +234,8 @@ export const HOOKS = {
       ...allowOrBlock,
       /** They must lead to the same actions, resources and labels as those that were approved. */
       modified_arguments: JsonObject.optional(),
-      /** What the model reads of a block; without it, `reason`. */
-      message_to_model: boundedText(0, 4096).optional(),
+      /** What the model reads of a block, cut at 4 KiB; without it, `reason`. */
+      message_to_model: z.string().optional(),
     }).refine((answer) => answer.action === "allow" || answer.modified_arguments === undefined, {
       error: "block takes no modified_arguments",
     }),
@@ -255,8 +254,8 @@ export const HOOKS = {
       action,
       /** At most `tool_output.max_bytes` bytes. */
       replacement_content: z.string().optional(),
-      /** One line that is added to what the model reads. */
-      note: controlFreeText(1, HOOK_LIMITS.noteBytes).optional(),
+      /** Added to what the model reads, as one line. */
+      note: z.string().optional(),
     }).refine(replaces("replacement_content"), {
       error: "replace needs replacement_content, and keep takes none",
     }),

@@ -23,5 +23,6 @@ export const HOOK_LIMITS = {
   systemPromptBytes: 128 * 1024,
   /** Of all additions to the instructions of one compaction, and of what overrides them. */
   compactionBytes: 64 * 1024,
+  /** Of a note; what is longer is cut. */
   noteBytes: 1024,
 } as const;

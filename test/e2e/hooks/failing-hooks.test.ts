@@ -116,6 +116,52 @@ describe("a plugin that fails", () => {
     },
   );
 
+  test.for(["reason", "message_to_model"])(
+    "[E-163] but a block whose %s is longer than what is shown is a block, and is cut",
+    async (member) => {
+      const kernel = await openWith(
+        [
+          {
+            name: "guard",
+            hooks: {
+              tool_before_call: ({ arguments: { command } }) => ({
+                action: "block",
+                [process.env["MEMBER"] ?? ""]: `not run: ${String(command)}`,
+              }),
+            },
+            keys: `env = { MEMBER = "${member}" }`,
+          },
+        ],
+        [{ calls: [bash(`touch made # ${"x".repeat(10_000)}`)] }, DONE],
+      );
+      const { watch } = await kernel.run("Hi");
+      const [ended] = watch.payloads("tool_call_terminated");
+      expect(ended).toMatchObject({ result: null, error: { code: "operation_blocked" } });
+      expect(ended?.error?.message).toMatch(/^not run: touch made # x+/);
+    },
+  );
+
+  test("[E-167] but text that is replaced stays so whatever the note beside it says", async () => {
+    const kernel = await openWith(
+      [
+        {
+          name: "filter",
+          hooks: {
+            tool_after_result: ({ result_content: text }) => ({
+              action: "replace",
+              replacement_content: "filtered",
+              note: `${"long ".repeat(300)}\n${text.length}`,
+            }),
+          },
+        },
+      ],
+      [{ calls: [bash("echo secret")] }, DONE],
+    );
+    const { watch } = await kernel.run("Hi");
+    const [ended] = watch.payloads("tool_call_terminated");
+    expect(ended?.result?.output).toMatch(/^filtered\n\[filter: long [^\n]*\]$/);
+  });
+
   test("[E-162] an answer that comes after the time is up is not taken", async () => {
     const kernel = await openWith([
       {
