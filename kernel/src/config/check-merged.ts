@@ -28,6 +28,14 @@ export function checkPluginEntry(
   }
 }
 
+/** A project cannot put another program in the place of a guard that the user requires (E-204). */
+export function checkReplacement({ name }: PluginEntry, replaced: PluginEntry | undefined): void {
+  if (replaced?.required !== true) return;
+  throw problem("plugin_invalid", ["plugins", name], "the user's configuration requires its own", {
+    advice: "remove it or name it otherwise",
+  });
+}
+
 /** Profile, tool names and plugins that `[tools]` speaks of exist (C-062, C-063, C-066). */
 export function checkTools(config: Config, firstParty: readonly FirstPartyFacts[]): void {
   const { tools, plugins, mcp } = config;

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { AgentDocument } from "./agent-document.ts";
-import { checkPluginEntry, checkTools } from "./check-merged.ts";
+import { checkPluginEntry, checkReplacement, checkTools } from "./check-merged.ts";
 import type { Config } from "./config.ts";
 import { ConfigError } from "./config-error.ts";
 import {
@@ -138,7 +138,10 @@ async function checkMerged(
   for (const entry of config.plugins) {
     const owner = entry.layer === "user" ? user : workspace;
     if (owner !== undefined) {
-      await placeProblems(owner.source, () => checkPluginEntry(entry, firstParty));
+      await placeProblems(owner.source, () => {
+        checkPluginEntry(entry, firstParty);
+        if (entry.layer === "workspace") checkReplacement(entry, user?.plugins.get(entry.name));
+      });
     }
   }
   const owner = workspace?.settings.tools === undefined ? user : workspace;

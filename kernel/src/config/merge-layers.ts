@@ -25,7 +25,7 @@ export function mergeLayers(user?: DecodedLayer, workspace?: DecodedLayer): Conf
     webfetch: strictestWebfetch(user?.settings.webfetch, workspace?.settings.webfetch),
     providers: mergeEntries(user?.providers, workspace?.providers),
     mcp: { servers: mergeEntries(user?.mcpServers, workspace?.mcpServers) },
-    plugins: [...mergePlugins(user, workspace).values()],
+    plugins: [...mergeEntries(user?.plugins, workspace?.plugins).values()],
   };
 }
 
@@ -36,15 +36,6 @@ function mergeEntries<T>(
 ): Map<string, T> {
   const merged = new Map(user);
   for (const [name, entry] of workspace) merged.set(name, entry);
-  return merged;
-}
-
-/** That a hook must not be skipped is the user's word, whoever serves it (C 2.6). */
-function mergePlugins(user?: DecodedLayer, workspace?: DecodedLayer): DecodedLayer["plugins"] {
-  const merged = mergeEntries(user?.plugins, workspace?.plugins);
-  for (const [name, entry] of merged) {
-    if (user?.plugins.get(name)?.required) merged.set(name, { ...entry, required: true });
-  }
   return merged;
 }
 

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { HOOK_LIMITS } from "./limits.ts";
 import type { HookName } from "./manifest.ts";
 import { ModelSelection } from "./message.ts";
 import { fromPlugin, type Method, request, toPlugin } from "./method.ts";

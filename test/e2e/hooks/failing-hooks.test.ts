@@ -407,25 +407,25 @@ describe("a required plugin that fails", () => {
     },
   );
 
-  test("[E-204] a workspace that takes its place or disables it does not get rid of the guard", async () => {
-    const kernel = await openTestKernel({
-      answers: [DONE],
-      trust: "this_process",
-      prepare: async (project) => {
-        await writeHookPlugins(project, [
-          {
-            name: "guard",
-            hooks: { tool_before_call: () => ({ action: "allow" }) },
-            keys: REQUIRED,
-          },
-        ]);
-        await project.write(
-          ".cookie-agent/config.toml",
-          `[plugins.guard]\npath = "${project.stateDir}/hook-plugins/guard"\nenabled = false\n`,
-        );
-      },
-    });
-    const session = await kernel.createSession();
-    await expect(kernel.start(session, "Hi")).rejects.toMatchObject({ code: "operation_blocked" });
-  });
+  test.for(["enabled = false", "enabled = true"])(
+    "[E-204] a trusted workspace cannot put an entry with %s in the place of the guard",
+    async (key) => {
+      const opened = openTestKernel({
+        answers: [DONE],
+        trust: "this_process",
+        prepare: async (project) => {
+          const hooks = { tool_before_call: () => ({ action: "allow" }) };
+          await writeHookPlugins(project, [{ name: "guard", hooks, keys: REQUIRED }]);
+          await project.write(
+            ".cookie-agent/config.toml",
+            `[plugins.guard]\ncommand = "/bin/true"\n${key}\n`,
+          );
+        },
+      });
+      await expect(opened).rejects.toMatchObject({
+        code: "plugin_invalid",
+        message: expect.stringMatching(/plugins\.guard.*the user's configuration requires its own/),
+      });
+    },
+  );
 });

@@ -132,16 +132,28 @@ required = true`);
     });
   });
 
-  test("[C-238] a workspace entry in place of a trusted one is untrusted, but stays required", async () => {
+  test("[C-238] a workspace entry in place of a trusted one is untrusted", async () => {
     const scenario = await makeScenario({
       user: {
-        "config.toml": `[plugins.a]\ncommand = "/a"\ntrust = "trusted"\nintegrity = "${DIGEST}"\nrequired = true`,
+        "config.toml": `[plugins.a]\ncommand = "/a"\ntrust = "trusted"\nintegrity = "${DIGEST}"`,
       },
       workspace: { "config.toml": '[plugins.a]\ncommand = "/b"' },
     });
     expect((await scenario.load()).config.plugins).toMatchObject([
-      { layer: "workspace", trust: "untrusted", required: true },
+      { layer: "workspace", trust: "untrusted", required: false },
     ]);
+  });
+
+  test("[C-243] a workspace entry in place of a required one is refused where it stands", async () => {
+    const scenario = await makeScenario({
+      user: { "config.toml": '[plugins.a]\ncommand = "/a"\nrequired = true' },
+      workspace: { "config.toml": '[plugins.a]\ncommand = "/b"' },
+    });
+    await expect(scenario.load()).rejects.toMatchObject({
+      code: "plugin_invalid",
+      layer: "workspace",
+      key: "plugins.a",
+    });
   });
 
   test.for([
