@@ -1,6 +1,13 @@
+import type { Digest, ToolAttachment } from "@cookie-agent/sdk/protocol";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { HistoryMessage } from "../../../../kernel/src/model/bound-model.ts";
+import { storedArtifactReference } from "../../../../kernel/src/artifact/artifact-uri.ts";
+import type {
+  HistoryMessage,
+  SuppliedMedia,
+  SuppliedPart,
+} from "../../../../kernel/src/model/bound-model.ts";
+import { mediaPartsOf } from "../../../../kernel/src/model/place-media.ts";
 import { type BodyPieces, RequestPrefix } from "../../../../kernel/src/model/request-prefix.ts";
 import { type ModelServer, startModelServer } from "../../../support/model-server.ts";
 import { ADAPTORS, bind, collect, customProvider, request } from "./provider-fixture.ts";
@@ -31,6 +38,8 @@ function send(prefix: RequestPrefix, prompt: Prompt) {
   const cut = prefix.cut(prompt);
   return { asked: cut.prompt.length - 2, body: textOf(cut.complete(write(cut.prompt))) };
 }
+
+const NOTHING = { callId: "", name: "read", output: "", isError: false, details: null };
 
 const message = fc.string({ unit: "binary", maxLength: 40 }).map(say);
 
@@ -130,4 +139,71 @@ describe("every wire", () => {
       history.push(...turn(index));
     }
   });
+
+  test.for(ADAPTORS)(
+    "%s sends media of long ago as a new binding would, whatever a hook replaces",
+    async (adaptor) => {
+      const provider = customProvider({ adaptor, endpoint: server.baseUrl });
+      const bound = await bind(provider);
+      const file = (mime: string, filename: string | null) => ({
+        mime_type: mime,
+        filename,
+        byte_length: 3,
+        sha256: "0".repeat(64) as Digest,
+        reference: storedArtifactReference("0".repeat(64) as Digest),
+      });
+      const files = [file("image/png", null), file("application/pdf", "\u202e\ud800.pdf")];
+      const inside = files.map((each) => ({ ...each }));
+      const said = { type: "text" as const, text: "Attached to the result of read:" };
+      const additional = {
+        role: "user" as const,
+        content: [said, ...files.map((each) => ({ type: "file" as const, ...each }))],
+      };
+      const placement = adaptor.startsWith("openai-c")
+        ? ("user_turn" as const)
+        : ("tool_result" as const);
+      const supply = (data: string): SuppliedMedia =>
+        new Map<ToolAttachment, SuppliedPart>([
+          ...inside.map((each) => [each, { kind: "media", placement, data }] as const),
+          ...mediaPartsOf({
+            role: "tool",
+            results: [{ ...NOTHING, additional: [additional] }],
+          }).map((each) => [each, { kind: "media", placement: "user_turn", data }] as const),
+        ]);
+      const withMedia = (index: number): HistoryMessage[] => {
+        const [assistant, tool] = turn(index);
+        if (assistant === undefined || tool?.role !== "tool") throw new Error("no turn");
+        const results = tool.results.map((each) => ({
+          ...each,
+          attachments: inside,
+          additional: [additional],
+        }));
+        return [assistant, { role: "tool", results }];
+      };
+      const history: HistoryMessage[] = [{ role: "user", text: "go" }, ...withMedia(100)];
+      const media = supply("AAAA");
+      const steps: (() => void)[] = [
+        () => history.push(...turn(0)),
+        () => history.splice(0, 1, { role: "user", text: "gone" }),
+        () => history.push(...withMedia(1), ...turn(2)),
+        () => history.splice(2, 1, ...withMedia(100).slice(1)),
+        () => history.push(...turn(3)),
+      ];
+      for (const [index, step] of steps.entries()) {
+        step();
+        const asked = request({
+          history: [...history],
+          media: index === 3 ? supply("BBBB") : index === 4 ? new Map() : media,
+        });
+        server.enqueue({ text: "ok" });
+        await collect(bound, asked);
+        server.enqueue({ text: "ok" });
+        await collect(await bind(provider), asked);
+        const [kept, fresh] = server.requests.slice(-2);
+        expect(kept?.body).toEqual(fresh?.body);
+        expect(kept?.headers["content-length"]).toBe(fresh?.headers["content-length"]);
+      }
+      expect(JSON.stringify(server.requests[0]?.body).split("AAAA").length - 1).toBe(4);
+    },
+  );
 });
