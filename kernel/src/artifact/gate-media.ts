@@ -30,7 +30,7 @@ export function gateCounts(target: MediaTarget, kinds: readonly MediaKind[]): vo
   for (const [kind, { maxCount }] of target.kinds) {
     const count = kinds.filter((one) => one === kind).length;
     if (count <= maxCount) continue;
-    const problem = `the model ${target.model} takes ${maxCount} ${kind} parts in one request, not ${count}`;
+    const problem = `the model ${target.model} takes ${maxCount} ${kind} parts in one request; attach no more`;
     throw refuse("media_count", target, problem);
   }
 }

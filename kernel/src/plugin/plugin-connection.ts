@@ -245,7 +245,7 @@ export class PluginConnection {
     const tool = this.#tool(call.params.tool, call.declarationDigest);
     const contextOf = (ended: AbortSignal) => callContext(this.#options.plugin.name, call, ended);
     const { answer, context } = await this.#calls.run(call, tool, contextOf, signal);
-    return this.#takeAttachments(answer, context);
+    return this.#takeAttachments(answer, context, signal);
   }
 
   /** Undefined when the plugin does not declare the hook in this process. */
@@ -301,20 +301,18 @@ export class PluginConnection {
     this.#rpc.close();
   }
 
-  async #takeAttachments(answer: ToolCallResult, context: CallContext): Promise<ToolCallResult> {
+  async #takeAttachments(
+    answer: ToolCallResult,
+    context: CallContext,
+    signal: AbortSignal,
+  ): Promise<ToolCallResult> {
     const { attachments = [] } = answer;
     if (attachments.length === 0) return answer;
     const { takeAttachments } = await import("./take-attachments.ts");
     const { plugin, services } = this.#options;
-    return {
-      ...answer,
-      attachments: await takeAttachments(attachments, {
-        context,
-        tier: plugin.tier,
-        scratch: this.#scratch,
-        artifacts: services.artifacts,
-      }),
-    };
+    const { artifacts } = services;
+    const source = { context, tier: plugin.tier, scratch: this.#scratch, artifacts };
+    return { ...answer, attachments: await takeAttachments(attachments, source, signal) };
   }
 
   #tool(name: string, pinned: Digest | undefined): ResolvedTool {

@@ -1,6 +1,11 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { SessionId, ToolCallResult, TrustTier } from "@cookie-agent/sdk/protocol";
+import {
+  CookieError,
+  type SessionId,
+  type ToolCallResult,
+  type TrustTier,
+} from "@cookie-agent/sdk/protocol";
 import type { ArtifactStore } from "../artifact/artifact-store.ts";
 import { requireAttachable } from "./artifact-rights.ts";
 import type { CallContext } from "./host-services.ts";
@@ -10,7 +15,8 @@ export type AnsweredAttachment = NonNullable<ToolCallResult["attachments"]>[numb
 
 /**
  * The attachments of an answer, every one of them an artifact that the plugin may have (E-110). A scratch file is taken
- * away once it is stored: the plugin is not told when that is. Rejects with what keeps the first one from it.
+ * away once it is stored: the plugin is not told when that is. Rejects with what keeps the first one from it, and with
+ * `cancelled`: all of them may be gigabytes.
  */
 export async function takeAttachments(
   attachments: readonly AnsweredAttachment[],
@@ -20,11 +26,13 @@ export async function takeAttachments(
     readonly scratch: string;
     readonly artifacts: ArtifactStore;
   },
+  signal: AbortSignal,
 ): Promise<AnsweredAttachment[]> {
   const { context, tier, scratch, artifacts } = plugin;
   const taken: AnsweredAttachment[] = [];
   const stored = new Map<string, string>();
   for (const { artifact, scratch: name, ...facts } of attachments) {
+    if (signal.aborted) throw new CookieError("cancelled", "the call was cancelled");
     if (artifact !== undefined) {
       requireAttachable(context, artifact, tier);
       taken.push({ ...facts, artifact });

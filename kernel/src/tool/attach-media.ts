@@ -1,5 +1,6 @@
 import type {
   AdditionalMessage,
+  MediaKind,
   MediaPlacement,
   ToolAttachment,
   ToolCallResult,
@@ -7,7 +8,7 @@ import type {
 import type { ArtifactStore } from "../artifact/artifact-store.ts";
 import { parseArtifactUri, storedArtifactReference } from "../artifact/artifact-uri.ts";
 import { gateCounts, gateMedia } from "../artifact/gate-media.ts";
-import { type InspectedMedia, inspectMedia } from "../artifact/inspect-media.ts";
+import { inspectMedia } from "../artifact/inspect-media.ts";
 import { textOnly } from "../config/media-target.ts";
 import type { DispatchContext } from "./call-context.ts";
 import type { PlacedMedia } from "./complete-call.ts";
@@ -28,14 +29,17 @@ export async function attachMedia(
   artifacts: ArtifactStore,
 ): Promise<PlacedMedia> {
   const target = session?.media() ?? textOnly("of this session", "unknown");
-  const inspected: InspectedMedia[] = [];
+  const kinds: MediaKind[] = [];
   const parts: PlacedPart[] = [];
   for (const { artifact, mime, filename } of attachments) {
     const { digest: sha256 } = parseArtifactUri(artifact ?? "");
     const media = await inspectMedia(artifacts, rootSessionId, { sha256, mime, filename });
-    inspected.push(media);
+    const placement = gateMedia(target, media);
+    kinds.push(media.kind);
+    // Before the next one is read: an answer may name hundreds of large ones.
+    gateCounts(target, kinds);
     parts.push({
-      placement: gateMedia(target, media),
+      placement,
       attachment: {
         mime_type: media.mime,
         filename: filename ?? null,
@@ -45,10 +49,6 @@ export async function attachMedia(
       },
     });
   }
-  gateCounts(
-    target,
-    inspected.map(({ kind }) => kind),
-  );
   const placed = (where: MediaPlacement) =>
     parts.filter(({ placement }) => placement === where).map(({ attachment }) => attachment);
   const emitted = placed("user_turn");
