@@ -10,11 +10,13 @@ import {
   type TrustTier,
 } from "@cookie-agent/sdk/protocol";
 import type { FirstPartyFacts } from "../config/first-party.ts";
+import { withinLimit } from "../support/bounded-work.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { hasCode } from "../support/has-code.ts";
 import { checkDeclarations, checkSchema } from "./check-declaration.ts";
 
 const MANIFEST_FILE = "cookie-plugin.json";
+const MAX_CHECK_MS = 5000;
 
 export interface ManifestFile {
   readonly bytes: Buffer;
@@ -100,10 +102,16 @@ export async function checkConfig(manifest: Manifest, config: unknown): Promise<
   if (manifest.config_schema === undefined) return;
   const { Ajv2020 } = await import("../support/json-schema-2020.ts");
   const { linearRegExp } = await import("../support/linear-reg-exp.ts");
-  const ajv = new Ajv2020({ strict: false, logger: false, code: { regExp: linearRegExp } });
+  const code = { regExp: linearRegExp };
+  const ajv = new Ajv2020({ strict: false, logger: false, inlineRefs: false, code });
+  const { config_schema: schema } = manifest;
   let valid: boolean;
   try {
-    valid = ajv.validate(manifest.config_schema, config);
+    valid = withinLimit(
+      () => ajv.validate(schema, config),
+      MAX_CHECK_MS,
+      () => new Error("checking the entry's config against it does not end"),
+    );
   } catch (error) {
     throw invalid(`config_schema: ${describe(error)}`);
   }

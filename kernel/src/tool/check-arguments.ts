@@ -1,5 +1,6 @@
 import { CookieError, type JsonObject } from "@cookie-agent/sdk/protocol";
 import type { ErrorObject, ValidateFunction } from "ajv";
+import { withinLimit } from "../support/bounded-work.ts";
 import { isNestedDeeper } from "../support/json-depth.ts";
 import { isJsonObject } from "../support/json-object.ts";
 import { explainArguments } from "./argument-problem.ts";
@@ -7,6 +8,9 @@ import type { ToolSpec } from "./tool-slots.ts";
 
 /** Nesting that neither schemas nor arguments need, and recursive code cannot stand. */
 const MAX_DEPTH = 64;
+const MAX_CHECK_MS = 1000;
+const PATTERNS = /"pattern(?:Properties)?":/;
+const REFERENCES = /"\$(?:ref|dynamicRef|recursiveRef)":/;
 
 /**
  * Checks arguments against the pinned schema, without coercion (T-010, T-012). Schemas are compiled once; the
@@ -30,9 +34,25 @@ export class ArgumentChecker {
       throw invalidArguments(spec.name, `the arguments are nested deeper than ${MAX_DEPTH} levels`);
     }
     const validate = await this.#validator(spec);
-    if (validate(input)) return input;
+    if (this.#isValid(validate, spec, input)) return input;
     const errors: readonly ErrorObject[] = validate.errors ?? [];
     throw invalidArguments(spec.name, explainArguments(errors, spec.parameters));
+  }
+
+  /** References can double what is checked at each step; a schema that never ends is not tried again. */
+  #isValid(validate: ValidateFunction, spec: ToolSpec, input: JsonObject): boolean {
+    if (!mentions(spec.parameters, REFERENCES)) return validate(input);
+    return withinLimit(
+      () => validate(input),
+      MAX_CHECK_MS,
+      () => {
+        const error = unusableSchema(spec.name, "checking arguments against it does not end");
+        const failed = Promise.reject(error);
+        failed.catch(() => undefined);
+        this.#validators.set(spec.parameters, failed);
+        return error;
+      },
+    );
   }
 
   #validator(spec: ToolSpec): Promise<ValidateFunction> {
@@ -56,13 +76,16 @@ export function invalidArguments(tool: string, problem: string): CookieError {
 async function compile({ name, parameters }: ToolSpec): Promise<ValidateFunction> {
   if (isNestedDeeper(parameters, MAX_DEPTH)) throw unusableSchema(name, "it is nested too deeply");
   const Compiler = await loadCompiler(parameters);
-  const code = mentionsPatterns(parameters) ? { regExp: await loadLinearRegExp() } : {};
+  const code = mentions(parameters, PATTERNS) ? { regExp: await loadLinearRegExp() } : {};
   const options = {
     strict: false,
     logger: false,
     validateFormats: false,
     validateSchema: false,
-    code,
+    // Written out at each place that refers to it, a schema can grow a thousandfold.
+    inlineRefs: false,
+    // The optimizer takes time with the square of a schema's length.
+    code: { ...code, optimize: false },
   } as const;
   try {
     return new Compiler(options).compile(parameters);
@@ -81,8 +104,8 @@ async function loadLinearRegExp() {
   return (await import("../support/linear-reg-exp.ts")).linearRegExp;
 }
 
-function mentionsPatterns(parameters: JsonObject): boolean {
-  return /"pattern(?:Properties)?":/.test(JSON.stringify(parameters));
+function mentions(parameters: JsonObject, members: RegExp): boolean {
+  return members.test(JSON.stringify(parameters));
 }
 
 function unusableSchema(tool: string, problem: string): CookieError {
