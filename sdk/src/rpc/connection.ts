@@ -48,7 +48,7 @@ export interface RequestOptions {
   readonly cancelGraceMs?: number;
 }
 
-export interface ServeOptions {
+interface ServeOptions {
   /** What it needs in memory is large: few are handled at once, and each counts as waiting until then (E-012). */
   readonly bulky?: boolean;
 }

@@ -1,9 +1,4 @@
-export {
-  Connection,
-  type ConnectionOptions,
-  type RequestOptions,
-  type ServeOptions,
-} from "./connection.ts";
+export { Connection, type ConnectionOptions, type RequestOptions } from "./connection.ts";
 export type { BadLine } from "./line-reader.ts";
 export {
   createLineTransport,

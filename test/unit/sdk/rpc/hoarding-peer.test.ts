@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { fromPlugin, request, toPlugin } from "@cookie-agent/sdk/protocol";
-import { Connection, createLineTransport, type ServeOptions } from "@cookie-agent/sdk/rpc";
+import { Connection, createLineTransport } from "@cookie-agent/sdk/rpc";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 
@@ -10,7 +10,10 @@ const REQUESTS = 2000;
 const Ask = request("host/ask", fromPlugin({}), toPlugin({ answer: z.string() }));
 
 /** A kernel's end whose peer has sent many requests and reads nothing yet. */
-function openFlooded(handler: () => Promise<{ answer: string }>, options: ServeOptions = {}) {
+function openFlooded(
+  handler: () => Promise<{ answer: string }>,
+  options: { bulky?: boolean } = {},
+) {
   const input = new PassThrough();
   const output = new PassThrough();
   const transport = createLineTransport({ input, output, onBadLine: () => undefined });
