@@ -101,12 +101,14 @@ export const VariantId = z
 export type VariantId = z.infer<typeof VariantId>;
 
 /** The name of a tool as models see it (0.2): 1 to 64 of letters, digits, `_`, `-`. */
-export const ToolName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, { error: "invalid tool name" });
+export const ToolName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, {
+  error: "invalid tool name: use letters, digits, _ and -, at most 64",
+});
 export type ToolName = z.infer<typeof ToolName>;
 /** Plugin id, 1 to 128 bytes; `builtin.` is reserved for the composition root (E-031). */
-export const PluginName = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9._-]{0,127}$/, { error: "invalid plugin name" });
+export const PluginName = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,127}$/, {
+  error: "invalid plugin name: use a-z, digits, . _ and -, begin with a letter or digit",
+});
 export type PluginName = z.infer<typeof PluginName>;
 /** Name of one output stream; the one validator for declarations, chunks and URI suffixes (T-031). */
 export const StreamName = z

@@ -34,7 +34,7 @@ export function awaitAnswer<T>(answer: Promise<T>, options: AwaitAnswerOptions):
 
     signal?.addEventListener("abort", onAbort, { once: true });
     if (timeoutMs !== undefined) {
-      const message = `${method} was not answered within ${timeoutMs} ms`;
+      const message = `${method} was not answered within ${Math.round(timeoutMs)} ms`;
       timer = setTimeout(() => interrupt(new CookieError("timeout", message)), timeoutMs);
     }
     answer.then(

@@ -26,10 +26,26 @@ export function describeAnswer(answer: Answer): string {
   }
 }
 
+/** What a plugin did with a request, for the first half of a finding. */
+export function tellAnswer(request: string, answer: Answer): string {
+  if (answer.kind === "none") return `did not answer ${request}: ${answer.why}`;
+  return `answered ${request} with ${describeAnswer(answer)}`;
+}
+
 /** One line of at most 200 characters, free of controls. */
 export function excerpt(text: string): string {
   const line = text.replace(/\p{Cc}+/gu, " ").trim();
   return line.length > 200 ? `${line.slice(0, 199)}…` : line;
+}
+
+/** What a process said last, without the frames of a stack: the end says more than the beginning. */
+export function lastWords(stderr: string): string {
+  const told = stderr.split("\n").filter((line) => !/^\s+at |^Node\.js v\d/.test(line));
+  const line = told
+    .join(" ")
+    .replace(/[\p{Cc}\s]+/gu, " ")
+    .trim();
+  return line.length > 400 ? `…${line.slice(-399)}` : line;
 }
 
 /** The answer in a response frame; null for a frame that is none (E-003). */

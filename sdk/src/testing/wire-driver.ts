@@ -15,6 +15,8 @@ export interface WireDriverOptions {
   readonly services: FakeServices;
   /** Whether the plugin is told that it may send raw bytes (E-016). */
   readonly raw: boolean;
+  /** Waits for why the output ended, which a process may be about to say; bounded. */
+  closed?(): Promise<unknown>;
 }
 
 export interface CallRequest {
@@ -64,12 +66,18 @@ export class WireDriver {
   readonly #calls = new Map<string, DrivenCall>();
   readonly #watchers = new Set<() => void>();
   #nextId = 0;
+  /** The last id that was answered and never asked. */
+  #strayId: string | number | undefined;
   #lost: string | undefined;
 
   constructor(options: WireDriverOptions) {
     this.#options = options;
     const { reader, flow } = options.transport;
-    reader.onClose(() => this.lose("the plugin closed its output"));
+    const close = () => this.lose("the plugin closed its output");
+    reader.onClose(() => {
+      if (options.closed === undefined) close();
+      else void options.closed().finally(close);
+    });
     reader.listen((message) => {
       flow?.dispatched(message);
       try {
@@ -126,7 +134,11 @@ export class WireDriver {
       const timer = setTimeout(() => {
         this.#pending.delete(id);
         this.#given.add(id);
-        resolve({ kind: "none", why: `no answer came within ${timeoutMs} ms` });
+        const stray =
+          this.#strayId === undefined
+            ? ""
+            : `; it answered ${JSON.stringify(this.#strayId)}, which was not asked, and must give back the id ${JSON.stringify(id)} as it came`;
+        resolve({ kind: "none", why: `no answer came within ${timeoutMs} ms${stray}` });
       }, timeoutMs);
       this.#pending.set(id, (answer) => {
         clearTimeout(timer);
@@ -232,6 +244,7 @@ export class WireDriver {
     }
     if (resolve === undefined) {
       if (!this.#given.delete(id)) {
+        this.#strayId = id;
         this.#report(
           `answered a request ${JSON.stringify(id)} that was not sent or is answered already`,
           "give back the id of the request as it came, once",

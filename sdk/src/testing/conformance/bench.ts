@@ -2,11 +2,12 @@ import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { CookieError } from "../../protocol/errors.ts";
 import { PluginInitialize } from "../../protocol/plugin-methods.ts";
 import type { JsonObject } from "../../protocol/scalars.ts";
 import type { ToolDeclaration } from "../../protocol/tool.ts";
 import { PLUGIN_PROTOCOL_VERSION } from "../../protocol/version.ts";
-import { type Answer, describeAnswer } from "../answer.ts";
+import { type Answer, describeAnswer, tellAnswer } from "../answer.ts";
 import { type FakeServices, grantsOf, inMemoryServices } from "../fake-services.ts";
 import { initializeParams } from "../initialize-params.ts";
 import { preparedPart } from "../prepared-part.ts";
@@ -44,6 +45,8 @@ export interface BenchOptions {
   readonly hostEntry: string | null;
   /** Instead of the cleared environment of E-046. */
   readonly inheritEnvironment: boolean;
+  /** Ends every process at once; nothing is started after it. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface StartOptions {
@@ -66,6 +69,7 @@ export class Bench {
 
   constructor(options: BenchOptions) {
     this.options = options;
+    options.signal?.addEventListener("abort", this.#onAbort);
   }
 
   get limits(): ConformanceLimits {
@@ -89,8 +93,13 @@ export class Bench {
   }
 
   toolOf(started: Started, name: string): ToolDeclaration {
-    const tool = this.toolsOf(started).find((candidate) => candidate.name === name);
-    return tool ?? skip(`conformance.json names the tool ${name}, which is not declared`);
+    const tools = this.toolsOf(started);
+    const tool = tools.find((candidate) => candidate.name === name);
+    if (tool !== undefined) return tool;
+    return fail(
+      `has no tool ${name}, which conformance.json calls`,
+      `declare it, or conformance.json must call one of ${tools.map((each) => each.name).join(", ") || "its tools"}`,
+    );
   }
 
   /** A folder that is removed when the check ends. */
@@ -103,6 +112,7 @@ export class Bench {
 
   /** A process, to which nothing was sent yet; behind `ch` its entry is loaded. */
   async open(workspace: string, raw = true): Promise<PluginPeer> {
+    requireNotCancelled(this.options.signal);
     const { subject, hostEntry, samples, inheritEnvironment, name } = this.options;
     const shared = hostEntry !== null;
     const inherits = subject.manifest?.env?.inherit;
@@ -165,9 +175,12 @@ export class Bench {
     const peer = await this.open(workspace, options.raw ?? true);
     const answer = await this.introduce(peer, workspace, options);
     if (answer.kind === "result") return { peer, introduction: answer.result };
+    if (peer.pid === 0) {
+      fail(await peer.exited, "name a program that is there and has the right to be executed");
+    }
     return fail(
-      `answered plugin/initialize with ${describeAnswer(answer)}`,
-      "answer it with protocol_version, name and version",
+      tellAnswer("plugin/initialize", answer),
+      "answer it with protocol_version, name and version, in a line that is flushed, with its id (0 is one)",
     );
   }
 
@@ -203,11 +216,16 @@ export class Bench {
 
   /** Ends every process and removes every folder; bounded. */
   async close(): Promise<void> {
+    this.options.signal?.removeEventListener("abort", this.#onAbort);
     await Promise.all(this.#peers.map((peer) => peer.end()));
     for (const folder of this.#folders) {
       await rm(folder, { recursive: true, force: true, maxRetries: 10 });
     }
   }
+
+  readonly #onAbort = (): void => {
+    for (const peer of this.#peers) peer.kill();
+  };
 
   get #isFirstParty(): boolean {
     return this.isShared || this.options.name.startsWith("builtin.");
@@ -222,6 +240,11 @@ export class Bench {
       ),
     );
   }
+}
+
+/** Throws `cancelled`, which is no finding about the plugin. */
+export function requireNotCancelled(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw new CookieError("cancelled", "the test was cancelled");
 }
 
 export async function writeFiles(

@@ -1,4 +1,4 @@
-import { type Answer, describeAnswer } from "../answer.ts";
+import { type Answer, tellAnswer } from "../answer.ts";
 import type { Bench } from "./bench.ts";
 import type { Check } from "./check.ts";
 import { processesOf } from "./process-tree.ts";
@@ -32,7 +32,10 @@ export const checkCancel: Check = {
     await peer.driver.until(() => late.call.byteLength > 0 || late.call.ended, 500);
     if (late.call.ended) {
       fail(
-        `answered the call that conformance.json says goes on until it is cancelled with ${describeAnswer(await late.answer)}`,
+        tellAnswer(
+          "the call that conformance.json says goes on until it is cancelled",
+          await late.answer,
+        ),
         "be given a call there that takes long",
       );
     }
@@ -67,7 +70,7 @@ async function within(answer: Promise<Answer>, bench: Bench): Promise<Answer> {
 function judge(answer: Answer, when: string): void {
   if (answer.kind === "result" || (answer.kind === "error" && answer.number === -32800)) return;
   fail(
-    `answered a call that was cancelled ${when} with ${describeAnswer(answer)}`,
+    tellAnswer(`a call that was cancelled ${when}`, answer),
     "stop the work and answer within 2 s, with a result or the error -32800",
   );
 }

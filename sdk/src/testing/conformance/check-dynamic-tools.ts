@@ -1,5 +1,5 @@
 import { ToolDeclaration } from "../../protocol/tool.ts";
-import { describeAnswer, excerpt, isRecord } from "../answer.ts";
+import { excerpt, isRecord, tellAnswer } from "../answer.ts";
 import type { Bench, Started } from "./bench.ts";
 import type { Check } from "./check.ts";
 import { fail, skip } from "./verdict.ts";
@@ -44,7 +44,7 @@ async function resolves(bench: Bench, { peer }: Started, claim: unknown): Promis
   if (tool === null) return;
   if (tool === undefined) {
     fail(
-      `answered plugin/tools/resolve with ${describeAnswer(answer)}`,
+      tellAnswer("plugin/tools/resolve", answer),
       'answer {"tool": declaration} or {"tool": null}',
     );
   }

@@ -1,5 +1,5 @@
 import { PROGRESS_WINDOW_BYTES } from "../../protocol/version.ts";
-import { describeAnswer } from "../answer.ts";
+import { tellAnswer } from "../answer.ts";
 import type { DrivenCall } from "../driven-call.ts";
 import type { Bench, Started } from "./bench.ts";
 import type { Check } from "./check.ts";
@@ -41,7 +41,7 @@ export const checkFlood: Check = {
     }
     const settled = await answer;
     if (settled.kind !== "result") {
-      fail(`ended the flood with ${describeAnswer(settled)}`, "send all of it and answer");
+      fail(tellAnswer("the flood", settled), "send all of it and answer");
     }
     failOn(call.problems);
     if (call.byteLength !== sample.bytes) {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { HOOKS } from "../../protocol/hooks.ts";
 import type { HookName } from "../../protocol/manifest.ts";
 import type { JsonObject } from "../../protocol/scalars.ts";
-import { describeAnswer } from "../answer.ts";
+import { tellAnswer } from "../answer.ts";
 import { SESSION } from "./bench.ts";
 import type { Check } from "./check.ts";
 import { fail, skip } from "./verdict.ts";
@@ -56,7 +56,7 @@ export const checkHooks: Check = {
       );
       if (answer.kind !== "result") {
         fail(
-          `answered the hook ${name} with ${describeAnswer(answer)}`,
+          tellAnswer(`the hook ${name}`, answer),
           "answer it with a result within interception_timeout_ms (2 s)",
         );
       }

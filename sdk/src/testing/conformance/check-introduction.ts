@@ -26,11 +26,21 @@ export const checkIntroduction: Check = {
         );
       }
     }
+    judgeVersions(bench);
     judgeIdentity(bench, introduction);
     judgeCapabilities(bench, introduction["capabilities"]);
     await judgeForeignVersion(bench);
   },
 };
+
+function judgeVersions(bench: Bench): void {
+  const versions = bench.options.subject.manifest?.protocol;
+  if (versions === undefined || versions.includes(PLUGIN_PROTOCOL_VERSION)) return;
+  fail(
+    `lists the protocol ${versions.join(", ")} in its manifest`,
+    `list ${PLUGIN_PROTOCOL_VERSION} there, else it is never started`,
+  );
+}
 
 function judgeIdentity(bench: Bench, introduction: Record<string, unknown>): void {
   const { protocol_version: version, name } = introduction;

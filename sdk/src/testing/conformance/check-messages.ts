@@ -1,4 +1,4 @@
-import { describeAnswer } from "../answer.ts";
+import { tellAnswer } from "../answer.ts";
 import type { Check } from "./check.ts";
 import { fail, failOn } from "./verdict.ts";
 
@@ -27,15 +27,12 @@ export const checkMessages: Check = {
     const extended = { later: true, _meta: { note: "ignore" } };
     const unknownMember = await driver.request("plugin/ping", extended, answerMs);
     if (unknownMember.kind === "none" || unknownMember.kind !== bare.kind) {
-      fail(
-        `answered unknown members with ${describeAnswer(unknownMember)}`,
-        "ignore members that it does not know",
-      );
+      fail(tellAnswer("unknown members", unknownMember), "ignore members that it does not know");
     }
     const unknown = await driver.request("plugin/later", { a: 1 }, answerMs);
     if (unknown.kind !== "error" || unknown.number !== -32601) {
       fail(
-        `answered the unknown request plugin/later with ${describeAnswer(unknown)}`,
+        tellAnswer("the unknown request plugin/later", unknown),
         "answer it with the error -32601",
       );
     }

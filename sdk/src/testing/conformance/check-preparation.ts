@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ToolsPrepare } from "../../protocol/plugin-methods.ts";
 import type { ToolDeclaration } from "../../protocol/tool.ts";
-import { type Answer, describeAnswer } from "../answer.ts";
+import { type Answer, tellAnswer } from "../answer.ts";
 import { preparedPart } from "../prepared-part.ts";
 import { type Bench, type Started, writeFiles } from "./bench.ts";
 import type { Check } from "./check.ts";
@@ -75,7 +75,7 @@ async function refusesToken(
   const answer = await started.peer.driver.call(call, bench.limits.answerMs).answer;
   if (answer.kind === "error" && answer.code === "prepared_capability_lost") return;
   fail(
-    `answered a call with a token that was used or given back with ${describeAnswer(answer)}`,
+    tellAnswer("a call with a token that was used or given back", answer),
     "fail it with prepared_capability_lost",
   );
 }
@@ -96,7 +96,7 @@ async function noticesChange(
   const answer = await driver.call(call, bench.limits.answerMs).answer;
   if (answer.kind !== "error" || answer.code !== "operation_changed") {
     fail(
-      `answered a call of ${sample.tool} whose target had changed since its preparation with ${describeAnswer(answer)}`,
+      tellAnswer(`a call of ${sample.tool} whose target had changed since its preparation`, answer),
       "check first that what was prepared still holds, and fail with operation_changed",
     );
   }
@@ -126,7 +126,7 @@ function callOf(
 function judge(tool: ToolDeclaration, answer: Answer): Record<string, unknown> {
   if (answer.kind !== "result") {
     return fail(
-      `answered plugin/tools/prepare for ${tool.name} with ${describeAnswer(answer)}`,
+      tellAnswer(`plugin/tools/prepare for ${tool.name}`, answer),
       "prepare the calls that conformance.json lists",
     );
   }

@@ -1,6 +1,6 @@
 import { ToolCallResult } from "../../protocol/plugin-methods.ts";
 import { utf8Length } from "../../protocol/scalars.ts";
-import { describeAnswer } from "../answer.ts";
+import { tellAnswer } from "../answer.ts";
 import type { DrivenCall } from "../driven-call.ts";
 import type { Bench } from "./bench.ts";
 import type { Check } from "./check.ts";
@@ -35,10 +35,7 @@ async function judgeAll(bench: Bench, calls: readonly SampleCall[], raw: boolean
       );
     }
     if (settled.kind !== "result") {
-      fail(
-        `answered the call of ${sample.tool} in conformance.json with ${describeAnswer(settled)}`,
-        "complete it",
-      );
+      fail(tellAnswer(`the call of ${sample.tool} in conformance.json`, settled), "complete it");
     }
     judge(sample.tool, settled.result, call);
     await bench.barrier(started.peer, `a call of ${sample.tool}`);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type Answer, describeAnswer } from "../answer.ts";
+import { type Answer, tellAnswer } from "../answer.ts";
 import type { Bench, Started } from "./bench.ts";
 import type { Check } from "./check.ts";
 import { fail, skip } from "./verdict.ts";
@@ -23,7 +23,7 @@ export const checkStdin: Check = {
     await expectAccepted(bench, started, id, "more", false, "after eof");
     const settled = await answer;
     if (settled.kind !== "result") {
-      fail(`ended the call that read its input with ${describeAnswer(settled)}`, "complete it");
+      fail(tellAnswer("the call that read its input", settled), "complete it");
     }
     await expectAccepted(bench, started, id, "more", false, "after its answer");
   },
@@ -54,5 +54,5 @@ async function expectAccepted(
 ): Promise<void> {
   const answer = await type(bench, started, invocationId, data, false);
   if (answer.kind === "result" && answer.result["accepted"] === expected) return;
-  fail(`answered input ${when} with ${describeAnswer(answer)}`, `answer {"accepted":${expected}}`);
+  fail(tellAnswer(`input ${when}`, answer), `answer {"accepted":${expected}}`);
 }

@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { BadLine } from "../../rpc/line-reader.ts";
 import { createLineTransport } from "../../rpc/line-transport.ts";
 import type { Transport } from "../../rpc/transport.ts";
-import { excerpt } from "../answer.ts";
+import { lastWords } from "../answer.ts";
 import type { FakeServices } from "../fake-services.ts";
 import { WireDriver } from "../wire-driver.ts";
 import { killTree, processesOf } from "./process-tree.ts";
@@ -26,6 +26,8 @@ const STDERR_CHARS = 4096;
 const MOST_OUTPUT_BYTES = 1024 * 1024 * 1024;
 const REAP_MS = 4000;
 const POLL_MS = 20;
+/** A process that closed its output has this long to end, so that its status and last words are told. */
+const LEAVE_MS = 1000;
 
 /** One plugin process and the wire to it. The owner calls `end`, which leaves nothing behind. */
 export class PluginPeer {
@@ -68,7 +70,12 @@ export class PluginPeer {
       },
     });
     const open = (transport: Transport) =>
-      new WireDriver({ transport, services: options.services, raw: options.raw });
+      new WireDriver({
+        transport,
+        services: options.services,
+        raw: options.raw,
+        closed: () => settledWithin(this.exited, LEAVE_MS),
+      });
     if (this.#channel === null) {
       this.control = null;
       this.driver = open(line);
@@ -79,14 +86,14 @@ export class PluginPeer {
     this.exited = new Promise((resolve) => {
       const finish = (how: string) => {
         this.#hasExited = true;
-        const tail = excerpt(this.#stderr.slice(-600));
+        const tail = lastWords(this.#stderr);
         const why = tail === "" ? `the plugin ${how}` : `the plugin ${how}, and said: ${tail}`;
         this.driver.lose(why);
         this.control?.lose(why);
         resolve(how);
       };
       child.once("error", (error: NodeJS.ErrnoException) => {
-        if (child.pid === undefined) finish(`cannot be started (${error.code ?? error.message})`);
+        if (child.pid === undefined) finish(whyNotStarted(options.command, error));
       });
       child.once("exit", (code, signal) => {
         const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
@@ -168,4 +175,12 @@ export async function settledWithin(work: Promise<unknown>, timeoutMs: number): 
   const settled = await Promise.race([work.then(() => true as const), late]);
   clearTimeout(timer);
   return settled;
+}
+
+function whyNotStarted(command: string, { code, message }: NodeJS.ErrnoException): string {
+  if (code === "ENOENT") {
+    return `cannot be started (ENOENT): ${command} is not there, or the interpreter that its first line names`;
+  }
+  if (code === "EACCES") return `cannot be started (EACCES): ${command} may not be executed`;
+  return `cannot be started (${code ?? message}): ${command}`;
 }

@@ -1,4 +1,11 @@
-import { Bench, type BenchOptions, type ConformanceLimits, DEFAULT_LIMITS } from "./bench.ts";
+import { CookieError } from "../../protocol/errors.ts";
+import {
+  Bench,
+  type BenchOptions,
+  type ConformanceLimits,
+  DEFAULT_LIMITS,
+  requireNotCancelled,
+} from "./bench.ts";
 import type { Check } from "./check.ts";
 import { checkCancel } from "./check-cancel.ts";
 import { checkDeclarations } from "./check-declarations.ts";
@@ -55,6 +62,8 @@ export interface ConformanceOptions {
   readonly hostEntry?: string;
   /** Only these checks, by id. */
   readonly only?: readonly string[];
+  /** Ends the run: its processes and folders are gone when it then rejects with `cancelled`. */
+  readonly signal?: AbortSignal;
   /** Told as soon as each one is known. */
   onResult?(result: ConformanceResult): void;
 }
@@ -82,12 +91,13 @@ export interface ConformanceReport {
 /**
  * Runs every check that section 16 marks P over a plugin (E-190), each with fresh processes in fresh folders. It ends in
  * bounded time whatever the plugin does, and leaves no process. Throws `invalid_declaration` when the manifest or
- * `conformance.json` cannot be read at all.
+ * `conformance.json` cannot be read at all, and `invalid_params` for a check that there is none of.
  */
 export async function runConformance(
   target: ConformanceTarget,
   options: ConformanceOptions = {},
 ): Promise<ConformanceReport> {
+  requireChecks(options.only ?? []);
   const subject = await subjectOf(target);
   const samples = {
     ...("directory" in target ? await readSamples(target.directory) : {}),
@@ -105,6 +115,7 @@ export async function runConformance(
       limits: { ...DEFAULT_LIMITS, ...options.limits },
       hostEntry: run === "direct" ? null : (options.hostEntry ?? null),
       inheritEnvironment: false,
+      signal: options.signal,
     };
     const plan =
       missing === undefined
@@ -112,7 +123,9 @@ export async function runConformance(
         : skipAll(`needs ${missing}, which is not installed`);
     for (const check of CHECKS) {
       if (options.only !== undefined && !options.only.includes(check.id)) continue;
+      requireNotCancelled(options.signal);
       const verdict = plan.verdict(check) ?? (await runCheck(check, plan.bench ?? bench));
+      requireNotCancelled(options.signal);
       const { id, title, ids } = check;
       const result = { check: id, title, ids, run, ...verdict };
       results.push(result);
@@ -120,6 +133,17 @@ export async function runConformance(
     }
   }
   return { plugin: name, outcome: outcomeOf(results), results };
+}
+
+/** A misspelt one would check nothing, and nothing would have failed. */
+function requireChecks(only: readonly string[]): void {
+  const ids = CHECKS.map(({ id }) => id);
+  const unknown = only.find((id) => !ids.includes(id));
+  if (unknown === undefined) return;
+  throw new CookieError(
+    "invalid_params",
+    `there is no check ${unknown}; those of a plugin are ${ids.join(", ")}`,
+  );
 }
 
 type Verdict = Pick<ConformanceResult, "outcome" | "reason">;

@@ -78,7 +78,7 @@ async function readManifest(file: string): Promise<Buffer> {
 function parse(bytes: Buffer): Manifest {
   let value: unknown;
   try {
-    value = JSON.parse(bytes.toString("utf8"));
+    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
     throw new CookieError("invalid_declaration", "cookie-plugin.json is not JSON in UTF-8");
   }

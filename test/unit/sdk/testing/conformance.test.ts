@@ -122,6 +122,56 @@ test("one that does not start is told so once", async () => {
   expect(report.results.find(({ check }) => check === "C-04")?.reason).toContain("ENOENT");
 });
 
+test("one that ends at its start is told with its status and what it said last", async () => {
+  const directory = await makeDirectory();
+  const script = "null.leave; // no such module: left-pad";
+  await writeManifest(directory, { kind: "exec", command: process.execPath, args: ["-e", script] });
+  const { results } = await runConformance({ directory });
+  const reason = results.find(({ outcome }) => outcome === "failed")?.reason ?? "";
+  expect(reason).toContain("did not answer plugin/initialize: the plugin ended with exit code 1");
+  expect(reason).toContain("no such module: left-pad");
+  expect(reason).toContain("TypeError");
+  expect(reason).not.toContain("    at ");
+});
+
+test("[E-004] an answer with another id is told, and not only that none came", async () => {
+  const directory = await makeDirectory();
+  const script = `process.stdin.on("data", () => console.log('{"jsonrpc":"2.0","id":7,"result":{}}'))`;
+  await writeManifest(directory, { kind: "exec", command: process.execPath, args: ["-e", script] });
+  const { results } = await runConformance({ directory }, { limits: { startMs: 1000 } });
+  const reason = results.find(({ check }) => check === "C-04")?.reason ?? "";
+  expect(reason).toContain("it answered 7, which was not asked, and must give back the id 0");
+});
+
+test("[E-021] [E-190] a manifest that lists other versions only does not conform", async () => {
+  const directory = await makeDirectory();
+  await writeManifest(directory, { kind: "node", entry: "plugin.mjs" });
+  const file = join(directory, "cookie-plugin.json");
+  const manifest = await readFile(file, "utf8");
+  await writeFile(file, manifest.replace('"protocol":["0.1.0"]', '"protocol":["9.0.0"]'));
+  const report = await runConformance({ directory }, { only: ["C-04"] });
+  expect(failures(report)).toEqual(["C-04"]);
+  expect(report.results[0]?.reason).toContain("lists the protocol 9.0.0 in its manifest");
+});
+
+test("a sample of a tool that is not there fails instead of being passed over", async () => {
+  const directory = await makeDirectory();
+  await writeManifest(directory, { kind: "node", entry: "plugin.mjs" });
+  const samples = { calls: [{ tool: "streem", arguments: {} }] };
+  const report = await runConformance({ directory }, { only: ["C-14"], samples });
+  expect(failures(report)).toEqual(["C-14"]);
+  expect(report.results[0]?.reason).toContain("has no tool streem");
+});
+
+test("a check that there is none of is refused, because it would find nothing", async () => {
+  const directory = await makeDirectory();
+  await writeManifest(directory, { kind: "node", entry: "plugin.mjs" });
+  await expect(runConformance({ directory }, { only: ["C-99"] })).rejects.toMatchObject({
+    code: "invalid_params",
+    message: expect.stringContaining("C-01") as string,
+  });
+});
+
 async function makeDirectory(atEnd: typeof onTestFinished = onTestFinished): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "cookie-kit-"));
   atEnd(() => rm(directory, { recursive: true, force: true }));
