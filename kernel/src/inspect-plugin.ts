@@ -10,6 +10,8 @@ import { slotActions } from "./plugin/load-plugins.ts";
 import { locateMember } from "./plugin/locate-member.ts";
 import { applyTier } from "./plugin/trust-tier.ts";
 import { durableReplace } from "./support/durable-replace.ts";
+import { hasCode } from "./support/has-code.ts";
+import { safeText } from "./support/safe-text.ts";
 
 export interface PluginProblem {
   /** As `tools.echo.parameters`; the tool stands there by its name. */
@@ -42,17 +44,17 @@ export async function inspectPlugin(
   directory: string,
   firstPartyDirectories: readonly string[],
 ): Promise<PluginInspection> {
-  const { bytes, digest } = await readManifestFile(directory);
-  const text = bytes.toString("utf8");
+  const { bytes, digest } = await readManifestFile(directory).catch((error: unknown) => {
+    throw isCookieError(error) ? withFolder(directory, error) : error;
+  });
+  // A byte order mark goes here, as when the kernel loads it.
+  const text = new TextDecoder("utf-8").decode(bytes);
   const none = { directory, digest, name: null, version: null, tools: [], tiers: [] };
-  const value = parseJson(text);
-  if (value === undefined) {
-    return {
-      ...none,
-      problems: [
-        { member: "the file", line: lineOfSyntaxError(text), problem: "not JSON in UTF-8" },
-      ],
-    };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return { ...none, problems: [syntaxProblem(text, error)] };
   }
   const parsed = Manifest.safeParse(value);
   if (!parsed.success) return { ...none, problems: shapeProblems(text, parsed.error.issues) };
@@ -113,10 +115,14 @@ export async function planPluginTrust(
   const { homeDir, cwd, env } = options;
   const { config, root } = await loadConfig({ homeDir, cwd, env, firstParty, trust: "stored" });
   const entry = config.plugins.find((candidate) => candidate.name === name);
+  if (firstParty.some(({ id }) => id === name)) {
+    throw new CookieError("invalid_params", `${name} is shipped and needs no trust`);
+  }
   if (entry === undefined || entry.layer !== "user") {
+    const key = /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
     throw new CookieError(
       "invalid_params",
-      `your own configuration has no plugin ${name}; add [plugins.${name}] to ${join(root, "config.toml")} first`,
+      `your own configuration has no plugin ${name}; add [plugins.${key}] to ${join(root, "config.toml")} first`,
     );
   }
   const { launch } = entry;
@@ -140,25 +146,29 @@ export async function planPluginTrust(
   };
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** The folder is what the user named, so it is what the user can put right. */
+function withFolder(directory: string, error: CookieError): CookieError {
+  if (!hasCode(error.cause, "ENOENT", "ENOTDIR")) return error;
+  return new CookieError(
+    "invalid_declaration",
+    `there is no cookie-plugin.json in ${directory}; name the folder of a plugin, and build it first if its build writes the manifest`,
+    { cause: error },
+  );
 }
 
-function lineOfSyntaxError(text: string): number {
-  try {
-    JSON.parse(text);
-  } catch (error) {
-    const message = error instanceof Error ? error.message : "";
-    const line = /line (\d+)/.exec(message)?.[1];
-    if (line !== undefined) return Number(line);
-    const position = /position (\d+)/.exec(message)?.[1];
-    if (position !== undefined) return text.slice(0, Number(position)).split("\n").length;
-  }
-  return text.split("\n").length;
+function syntaxProblem(text: string, error: unknown): PluginProblem {
+  const message = error instanceof Error ? error.message : "";
+  const line = /line (\d+)/.exec(message)?.[1];
+  const position = /position (\d+)/.exec(message)?.[1];
+  const why = message.replace(/ in JSON at position.*| \(line.*|, ".*$/s, "");
+  return {
+    member: "the file",
+    line:
+      line !== undefined
+        ? Number(line)
+        : text.slice(0, position === undefined ? text.length : Number(position)).split("\n").length,
+    problem: `not JSON in UTF-8${why === "" ? "" : `: ${safeText(why, 200)}`}`,
+  };
 }
 
 interface ShapeIssue {

@@ -129,7 +129,9 @@ export class PluginProcess {
     child.once("error", (error) => {
       if (child.pid !== undefined) return;
       const code = "code" in error && typeof error.code === "string" ? error.code : error.message;
-      this.#cause = `cannot be started: ${safeText(code, 256)}`;
+      const missing =
+        code === "ENOENT" ? "; its program is not there, or the interpreter in its first line" : "";
+      this.#cause = `cannot be started: ${safeText(code, 256)}${missing}`;
       this.#ended = true;
       child.stdin.destroy();
       finish();

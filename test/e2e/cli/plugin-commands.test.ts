@@ -1,9 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { chmod, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { fixtureDirectory, fixturePlugin } from "../../support/fixture-plugin.ts";
-import { runCookie } from "../../support/run-cookie.ts";
+import { isAlive } from "../../support/is-alive.ts";
+import { runCookie, startCookie } from "../../support/run-cookie.ts";
 import type { TempProject } from "../../support/temp-project.ts";
 import { useProject } from "../../support/use-project.ts";
 import { linkPackages, readerShell } from "../guides/reader-shell.ts";
@@ -60,6 +61,24 @@ describe("cookie plugin init", () => {
     });
     expect(await readdir(join(project.cwd, "mine"))).toEqual(["notes.txt"]);
     expect((await echo(project, "init", "9lives")).exitCode).toBe(2);
+    expect((await echo(project, "init", "")).exitCode).toBe(2);
+    await project.write("file", "keep");
+    const file = await echo(project, "init", "file");
+    expect(file.exitCode).toBe(1);
+    expect(file.stderr).toContain("name a new folder");
+    expect((await readdir(project.cwd)).sort()).toEqual(["file", "mine"]);
+  });
+
+  test("what it says to type can be typed for a folder with a space and a quote", async () => {
+    const project = await useProject();
+    const made = await echo(project, "init", "bob's tool/word count", "--language", "shell");
+    expect(made.exitCode).toBe(0);
+    const cd = made.stdout.split("\n").find((line) => line.startsWith("  cd ")) ?? "";
+    const typed = spawnSync("/bin/sh", ["-c", `${cd} && ls`], {
+      cwd: project.cwd,
+      encoding: "utf8",
+    });
+    expect(typed.stdout).toContain("cookie-plugin.json");
   });
 });
 
@@ -104,6 +123,28 @@ describe("cookie plugin check", () => {
     expect(right.stdout).toContain("trusted   everything it declares");
     expect(await readdir(project.cwd)).toEqual(["odd"]);
   });
+
+  test("[E-030] a syntax error says where and what, a byte order mark is none, and a missing file names the folder", async () => {
+    const project = await useProject();
+    await project.write("odd/cookie-plugin.json", '{\n  "manifest": 1,\n}\n');
+    const wrong = await echo(project, "check", "odd");
+    expect(wrong.exitCode).toBe(1);
+    expect(wrong.stdout).toMatch(
+      /^error: cookie-plugin\.json:3: the file: not JSON in UTF-8: \S.*\n$/,
+    );
+    const right = JSON.stringify({
+      manifest: 1,
+      name: "odd",
+      version: "1.0.0",
+      protocol: ["0.1.0"],
+      runtime: { kind: "exec", command: "cat" },
+    });
+    await project.write("odd/cookie-plugin.json", `\uFEFF${right}`);
+    expect((await echo(project, "check", "odd")).exitCode).toBe(0);
+    const missing = await echo(project, "check", "nowhere");
+    expect(missing.exitCode).toBe(1);
+    expect(missing.stderr).toContain(`no cookie-plugin.json in ${join(project.cwd, "nowhere")}`);
+  });
 });
 
 describe("cookie plugin test", () => {
@@ -119,6 +160,24 @@ describe("cookie plugin test", () => {
     const xml = await readFile(join(project.cwd, "report.xml"), "utf8");
     expect(xml).toContain('<testsuite name="deaf" tests="2"');
     expect(xml).toContain("<failure message=");
+  });
+
+  test("[E-021] [E-034] a manifest that the kernel refuses is told with its line before anything is started", async () => {
+    const project = await useProject();
+    const manifest = {
+      manifest: 1,
+      name: "odd",
+      version: "1.0.0",
+      protocol: ["9.0.0"],
+      runtime: { kind: "exec", command: "./run" },
+    };
+    await project.write("odd/cookie-plugin.json", JSON.stringify(manifest, null, 2));
+    await chmod(await project.write("odd/run", "#!/bin/sh\ntouch ran\n"), 0o755);
+    const tested = await echo(project, "test", "odd");
+    expect(tested).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(tested.stderr).toMatch(/cookie-plugin\.json:5: protocol: /);
+    const unknown = await echo(project, "test", fixtureDirectory("echo"), "--only", "C-99");
+    expect(unknown).toMatchObject({ exitCode: 2, stdout: "" });
   });
 
   test.skipIf(!hasPython)("a program without manifest is tried by its command", async () => {
@@ -144,6 +203,42 @@ describe("cookie plugin test", () => {
   });
 });
 
+test.skipIf(process.platform === "win32")(
+  "[E-190] Ctrl-C during cookie plugin test leaves neither the plugin nor a folder",
+  async () => {
+    const project = await useProject();
+    const pidFile = join(project.cwd, "pid");
+    const script = `trap '' INT TERM; echo $$ > ${pidFile}; exec sleep 600`;
+    const manifest = {
+      manifest: 1,
+      name: "odd",
+      version: "1.0.0",
+      protocol: ["0.1.0"],
+      runtime: { kind: "exec", command: "/bin/sh", args: ["-c", script] },
+    };
+    await project.write("odd/cookie-plugin.json", JSON.stringify(manifest));
+    await project.write("tmp/.keep", "");
+    const { child, result } = startCookie(project, ["plugin", "test", "odd"], {
+      env: { TMPDIR: join(project.cwd, "tmp") },
+    });
+    const pid = await vi.waitFor(
+      async () => {
+        const text = await readFile(pidFile, "utf8");
+        expect(text).toMatch(/\n$/);
+        return Number(text);
+      },
+      { timeout: 20_000 },
+    );
+    child.kill("SIGINT");
+    expect(await result).toMatchObject({
+      exitCode: 1,
+      stderr: "stopping; Ctrl-C again ends at once\nerror: the test was cancelled\n",
+    });
+    expect(isAlive(pid)).toBe(false);
+    expect(await readdir(join(project.cwd, "tmp"))).toEqual([".keep"]);
+  },
+);
+
 describe("cookie plugin call", () => {
   test("permission rules apply, and each end has its exit code", async () => {
     const project = await useProject();
@@ -162,6 +257,7 @@ describe("cookie plugin call", () => {
     const late = await call('{"command":"echo begun; sleep 60"}', ...allowed, "--timeout", "2");
     expect(late.exitCode).toBe(4);
     expect(late.stderr).toContain("begun");
+    expect(late.stderr).toContain("longer than 2 s (--timeout)");
     expect((await echo(project, "call", "nobody", "bash")).exitCode).toBe(2);
     await expect(readdir(join(project.stateDir, "sessions"))).rejects.toThrow("ENOENT");
   });
@@ -183,6 +279,22 @@ describe("cookie plugin list, status, logs", () => {
     expect(gone.stdout).toContain("cookie-plugin.json cannot be read (ENOENT)");
     expect((await echo(project, "status", "ecco")).stderr).toContain("did you mean echo?");
   });
+
+  test.skipIf(!hasPython)(
+    "[E-044] a program without manifest is listed with the tools that it introduced",
+    async () => {
+      const project = await useProject();
+      const program = join(import.meta.dirname, "../../fixtures/plugins/without-manifest.py");
+      await project.writeState(
+        "config.toml",
+        `[plugins.bare]\ncommand = "/usr/bin/env"\nargs = ["python3", ${JSON.stringify(program)}]\n`,
+      );
+      const { plugins } = JSON.parse((await echo(project, "list", "--json")).stdout) as {
+        plugins: { plugin: string; state: string; tools: string[] }[];
+      };
+      expect(plugins.find(({ plugin }) => plugin === "bare")).toMatchObject({ state: "connected" });
+    },
+  );
 
   test("[B151] two plugins with one tool: the loser says who owns it", async () => {
     const project = await useProject();
@@ -250,6 +362,9 @@ describe("cookie plugin list, status, logs", () => {
     const logs = await echo(project, "logs", "noisy");
     expect(logs.stdout).toMatch(/^\d{4}-\S+Z info something broke$/m);
     expect((await echo(project, "logs", "../../etc/passwd")).exitCode).toBe(2);
+    const misspelt = await echo(project, "logs", "noise");
+    expect(misspelt).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(misspelt.stderr).toContain("no plugin is called noise");
   });
 });
 
@@ -296,7 +411,10 @@ describe("cookie plugin trust", () => {
     expect(edited).toMatch(/^integrity = "sha256:[0-9a-f]{64}" # old$/m);
     expect((await echo(project, "status", "echo")).exitCode).toBe(0);
     expect((await echo(project, "trust", "gone", "--yes")).exitCode).toBe(1);
-    expect((await echo(project, "trust", "nobody", "--yes")).exitCode).toBe(1);
+    const nobody = await echo(project, "trust", "no.body", "--yes");
+    expect(nobody.exitCode).toBe(1);
+    expect(nobody.stderr).toContain('[plugins."no.body"]');
+    expect((await echo(project, "trust", "builtin.fs", "--yes")).stderr).toContain("is shipped");
     await project.writeState(
       "config.toml",
       `plugins.echo = { path = ${JSON.stringify(fixtureDirectory("echo"))} }\n`,

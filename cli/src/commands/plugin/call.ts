@@ -9,15 +9,15 @@ import { integer, string } from "@oclif/core/flags";
 import { defineCommand } from "../../command.ts";
 import { describeCallError } from "../../describe-session.ts";
 import { ExitCode, ExitError, usageError } from "../../exit-code.ts";
-import { firstPartyDirectories } from "../../first-party.ts";
 import { parseAllowedTools } from "../../headless/allowed-tools.ts";
-import { driveRun } from "../../headless/drive-run.ts";
+import { driveRun, type RunEnd } from "../../headless/drive-run.ts";
 import { InterruptSignal } from "../../headless/interrupt-signal.ts";
 import { openRunSession } from "../../headless/open-run-session.ts";
 import { parsePermissionMode } from "../../headless/permission-mode.ts";
 import { setUp } from "../../headless/set-up.ts";
 import { withLocalKernel } from "../../open-kernel.ts";
 import { LiveOutput } from "../../plugin/live-output.ts";
+import { requireLoadable } from "../../plugin/require-loadable.ts";
 import { requirePlugin } from "../../plugin/require-plugin.ts";
 import { printableLines } from "../../printable.ts";
 import { writeError } from "../../report-error.ts";
@@ -115,7 +115,7 @@ Exit codes: 0 completed, 1 the call failed, 2 wrong command line, 3 stopped by a
             );
             return end.exitCode === ExitCode.success ? ExitCode.failure : end.exitCode;
           }
-          return report(terminated, flags.json, end.exitCode);
+          return report(terminated, flags.json, end);
         },
       );
     } finally {
@@ -140,13 +140,7 @@ function parseArguments(text: string): Record<string, unknown> {
 
 /** A folder stands for its plugin in every tool that it declares. */
 async function triedPlugin(name: string, directory: string): Promise<TriedPlugin> {
-  const { inspectPlugin } = await import("@cookie-agent/kernel");
-  const found = await setUp(inspectPlugin(directory, firstPartyDirectories()));
-  const [problem] = found.problems;
-  if (problem !== undefined) {
-    const message = `cookie-plugin.json:${problem.line}: ${problem.member}: ${problem.problem}`;
-    throw new ExitError(ExitCode.setup, "invalid_declaration", message);
-  }
+  const found = await setUp(requireLoadable(directory, ExitCode.setup));
   if (found.name !== null && found.name !== name) {
     throw usageError(`the plugin in ${directory} is called ${found.name}, not ${name}`);
   }
@@ -174,17 +168,17 @@ async function requireTool(client: CookieClient, plugin: string, tool: string): 
   );
 }
 
-function report(
-  { outcome, result, error }: Terminated,
-  json: boolean,
-  exitCode: ExitCode,
-): ExitCode {
+function report({ outcome, result, error }: Terminated, json: boolean, end: RunEnd): ExitCode {
+  const { exitCode } = end;
   if (json) printJson({ outcome, result, error });
   else if (result !== null && result.output !== "") {
     const text = process.stdout.isTTY ? printableLines(result.output) : result.output;
     print(text.replace(/\n$/, ""));
   }
-  if (error !== null && !json) {
+  if (exitCode === ExitCode.cancelled && end.error !== null && !json) {
+    // Who stopped the run says more than that the call was stopped.
+    writeError(end.error, json);
+  } else if (error !== null && !json) {
     writeError({ code: error.code, message: `[${error.code}] ${describeCallError(error)}` }, json);
   }
   if (exitCode !== ExitCode.success) return exitCode;

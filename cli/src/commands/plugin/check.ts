@@ -1,9 +1,10 @@
 import { resolve } from "node:path";
-import type { PluginInspection, PluginProblem } from "@cookie-agent/kernel";
+import type { PluginInspection } from "@cookie-agent/kernel";
 import { string } from "@oclif/core/args";
 import { defineCommand } from "../../command.ts";
 import { ExitCode } from "../../exit-code.ts";
 import { firstPartyDirectories } from "../../first-party.ts";
+import { placeOf } from "../../plugin/require-loadable.ts";
 import { printable } from "../../printable.ts";
 import { print, printJson } from "../../standard-streams.ts";
 
@@ -25,19 +26,16 @@ export const checkPlugin = defineCommand({
 
 function describe(report: PluginInspection): string[] {
   const { name, version, tools, problems, tiers, digest } = report;
-  const lines = problems.map((problem) => `error: ${place(problem)}`);
+  const lines = problems.map((problem) => `error: ${placeOf(problem)}`);
   if (name === null) return lines;
   lines.push(`${name} ${version ?? ""}: ${tools.length === 0 ? "no tools" : tools.join(", ")}`);
   lines.push(`digest   ${digest}`);
   for (const { tier, failure, notes } of tiers) {
     if (failure !== null) {
-      if (problems.length === 0) lines.push(`${tier.padEnd(9)} cannot be used: ${place(failure)}`);
+      if (problems.length === 0)
+        lines.push(`${tier.padEnd(9)} cannot be used: ${placeOf(failure)}`);
     } else if (notes.length === 0) lines.push(`${tier.padEnd(9)} everything it declares`);
     else for (const note of notes) lines.push(`${tier.padEnd(9)} ${note}`);
   }
   return lines;
-}
-
-function place({ member, line, problem }: PluginProblem): string {
-  return `cookie-plugin.json:${line}: ${member}: ${problem}`;
 }

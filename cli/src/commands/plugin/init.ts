@@ -23,6 +23,7 @@ export const initPlugin = defineCommand({
     }),
   },
   async run({ args, flags }) {
+    if (args.folder === "") throw usageError("the folder has no name");
     const directory = resolve(args.folder);
     const name = nameOf(directory);
     const language = flags.language as Language;
@@ -38,11 +39,17 @@ export const initPlugin = defineCommand({
     if (flags.json) printJson({ plugin: name, directory, files: files.map(({ path }) => path) });
     else {
       print(printable(`${name} is in ${directory}`));
-      for (const line of [`cd ${args.folder}`, ...next]) print(printable(`  ${line}`));
+      for (const line of [`cd ${shellWord(args.folder)}`, ...next]) print(printable(`  ${line}`));
     }
     return undefined;
   },
 });
+
+/** A path as it can be typed, also one that has spaces or looks like an option. */
+function shellWord(path: string): string {
+  const named = path.startsWith("-") ? `./${path}` : path;
+  return /^[\w./-]+$/.test(named) ? named : `'${named.replaceAll("'", `'\\''`)}'`;
+}
 
 /** A plugin's name that is a permission and a tool's name as well. */
 function nameOf(directory: string): string {
@@ -51,7 +58,7 @@ function nameOf(directory: string): string {
     .replace(/[-. ]+/g, "_");
   if (/^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/.test(name) && name.length <= 64) return name;
   throw usageError(
-    `"${basename(directory)}" cannot be a plugin's name: begin with a letter, use letters, digits and -`,
+    `"${basename(directory) || directory}" cannot be a plugin's name: begin with a letter, use letters a-z, digits and -, at most 64`,
   );
 }
 
@@ -61,6 +68,10 @@ async function makeEmpty(directory: string): Promise<void> {
     if ((await readdir(directory)).length === 0) return;
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code ?? "unwritable";
+    if (why === "EEXIST" || why === "ENOTDIR") {
+      const message = `${directory} cannot be made (${why}): a file stands in its way; name a new folder`;
+      throw new ExitError(ExitCode.failure, "io", message, error);
+    }
     throw new ExitError(ExitCode.failure, "io", `${directory} cannot be made (${why})`, error);
   }
   throw new ExitError(

@@ -1,4 +1,4 @@
-import { PluginsStatus } from "@cookie-agent/sdk/protocol";
+import { PluginsStatus, RuntimeSnapshotGet } from "@cookie-agent/sdk/protocol";
 import { defineCommand } from "../../command.ts";
 import { withLocalKernel } from "../../open-kernel.ts";
 import { renderTable } from "../../render-table.ts";
@@ -9,9 +9,11 @@ export const listPlugins = defineCommand({
   args: {},
   flags: {},
   async run({ flags }) {
-    const { plugins } = await withLocalKernel({}, ({ client }) =>
-      client.request(PluginsStatus, {}),
-    );
+    const { plugins } = await withLocalKernel({}, async ({ client }) => {
+      // Answered only when the plugins that start with the kernel have introduced themselves.
+      await client.request(RuntimeSnapshotGet, {});
+      return client.request(PluginsStatus, {});
+    });
     const rows = plugins.map(({ plugin, version, tier, source, state, tools }) => ({
       plugin,
       version,

@@ -1,10 +1,12 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { PluginsStatus } from "@cookie-agent/sdk/protocol";
 import { string } from "@oclif/core/args";
 import { integer } from "@oclif/core/flags";
 import { defineCommand } from "../../command.ts";
 import { usageError } from "../../exit-code.ts";
-import { homeDirectory } from "../../open-kernel.ts";
+import { homeDirectory, withLocalKernel } from "../../open-kernel.ts";
+import { requirePlugin } from "../../plugin/require-plugin.ts";
 import { printableLines } from "../../printable.ts";
 import { print, printJson } from "../../standard-streams.ts";
 
@@ -24,7 +26,9 @@ export const pluginLogs = defineCommand({
       throw usageError(`"${args.plugin}" is no name of a plugin`);
     }
     const file = join(homeDirectory(), ".cookie-agent", "logs", `${args.plugin}.log`);
-    const lines = (await readTail(file)).slice(-flags.lines);
+    const tail = await readTail(file);
+    if (tail === undefined) await requireKnown(args.plugin);
+    const lines = (tail ?? []).slice(-flags.lines);
     if (flags.json) printJson({ plugin: args.plugin, file, lines });
     else if (lines.length === 0) print(`nothing was logged (${file})`);
     else print(printableLines(lines.join("\n")));
@@ -32,12 +36,20 @@ export const pluginLogs = defineCommand({
   },
 });
 
-async function readTail(file: string): Promise<string[]> {
+/** Without a file, a misspelt name must not look like a plugin that has nothing to say. */
+async function requireKnown(name: string): Promise<void> {
+  if (name.startsWith("host-")) return;
+  const { plugins } = await withLocalKernel({}, ({ client }) => client.request(PluginsStatus, {}));
+  requirePlugin(plugins, name);
+}
+
+/** Undefined: there is no such file. */
+async function readTail(file: string): Promise<string[] | undefined> {
   let handle: Awaited<ReturnType<typeof open>>;
   try {
     handle = await open(file, "r");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
   }
   try {

@@ -26,13 +26,19 @@ export const pluginStatus = defineCommand({
   },
 });
 
+const STARTS = {
+  tool: "at the first call",
+  session: "with the first run of a session",
+  startup: "with the kernel",
+} satisfies Record<PluginStatus["activation"], string>;
+
 function describe(status: PluginStatus): string {
   const { plugin, version, tier, source, state, reason, tools, activation, shadowed } = status;
   const facts: [string, string][] = [
     ["state", reason === null ? state : `${state}: ${reason}`],
     ["version", version ?? "-"],
     ["tier", `${tier}, ${source}`],
-    ["starts", activation === "tool" ? "at the first call" : `with the ${activation}`],
+    ["starts", STARTS[activation]],
     ["tools", tools.length === 0 ? "none" : tools.join(", ")],
     ...shadowed.map(({ tool, by }): [string, string] => ["shadowed", `${tool}, owned by ${by}`]),
     ...status.diagnostics.map((text): [string, string] => ["note", text]),

@@ -1,14 +1,17 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { isCookieError } from "@cookie-agent/sdk/protocol";
 import type { ConformanceResult } from "@cookie-agent/sdk/testing";
 import { string as stringArg } from "@oclif/core/args";
 import { string } from "@oclif/core/flags";
 import { defineCommand } from "../../command.ts";
 import { ExitCode, ExitError, usageError } from "../../exit-code.ts";
 import { pluginHostEntry } from "../../first-party.ts";
+import { InterruptSignal } from "../../headless/interrupt-signal.ts";
 import { renderJunit } from "../../plugin/render-junit.ts";
+import { requireLoadable } from "../../plugin/require-loadable.ts";
 import { printable } from "../../printable.ts";
-import { print, printJson } from "../../standard-streams.ts";
+import { print, printError, printJson } from "../../standard-streams.ts";
 
 export const testPlugin = defineCommand({
   summary: "Run a plugin through the conformance checks of the protocol, in processes of its own.",
@@ -48,15 +51,26 @@ Exit code 1 when a check failed. A check that does not apply is skipped and says
   },
   async run({ args, flags }) {
     const { runConformance, ConformanceSamples } = await import("@cookie-agent/sdk/testing");
+    const tried = await triedBy(args.folder, flags);
     const env = flags.env === undefined ? {} : { env: parseEnv(flags.env) };
-    const report = await runConformance(targetOf(args.folder, flags), {
+    const interrupt = new InterruptSignal({
+      onStopping: () => printError("stopping; Ctrl-C again ends at once"),
+      onExit: () => undefined,
+    });
+    const report = await runConformance(tried, {
       samples: ConformanceSamples.parse(env),
       hostEntry: pluginHostEntry(),
+      signal: interrupt.signal,
       ...(flags.only === undefined ? {} : { only: flags.only }),
       onResult: (result) => {
         if (!flags.json) print(describe(result));
       },
-    });
+    })
+      .catch((error: unknown) => {
+        if (isCookieError(error, "invalid_params")) throw usageError(`--only: ${error.message}`);
+        throw error;
+      })
+      .finally(() => interrupt.dispose());
     if (flags.junit !== undefined) await writeReport(flags.junit, renderJunit(report));
     const { results, outcome } = report;
     if (flags.json) printJson(report);
@@ -73,6 +87,13 @@ interface TargetFlags {
   readonly command: string | undefined;
   readonly arg: string[] | undefined;
   readonly name: string | undefined;
+}
+
+/** A manifest that the kernel would not take is told with its line, before anything is started. */
+async function triedBy(folder: string | undefined, flags: TargetFlags) {
+  const target = targetOf(folder, flags);
+  if (target.directory !== undefined) await requireLoadable(target.directory, ExitCode.failure);
+  return target;
 }
 
 function targetOf(folder: string | undefined, { command, arg = [], name }: TargetFlags) {

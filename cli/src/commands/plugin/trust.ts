@@ -4,6 +4,7 @@ import { defineCommand } from "../../command.ts";
 import { ExitCode, ExitError, usageError } from "../../exit-code.ts";
 import { firstPartyDirectories } from "../../first-party.ts";
 import { homeDirectory, workingDirectory } from "../../open-kernel.ts";
+import { placeOf } from "../../plugin/require-loadable.ts";
 import { printable } from "../../printable.ts";
 import { print, printError, printJson } from "../../standard-streams.ts";
 import { switchFlag } from "../../switch-flag.ts";
@@ -31,8 +32,7 @@ export const trustPlugin = defineCommand({
     const { problems, tiers } = await inspectPlugin(plan.directory, shipped);
     const [problem] = problems;
     if (problem !== undefined) {
-      const { member, line } = problem;
-      const message = `${args.plugin} cannot be loaded: cookie-plugin.json:${line}: ${member}: ${problem.problem}`;
+      const message = `${args.plugin} cannot be loaded: ${placeOf(problem)}`;
       throw new ExitError(ExitCode.failure, "invalid_declaration", message);
     }
     const notes = tiers.find(({ tier }) => tier === "untrusted")?.notes ?? [];
