@@ -62,3 +62,19 @@ describe("a provider's key", () => {
     expect(call).toMatchObject({ session_id: sessionId, run_id: runId });
   });
 });
+
+test("[E-126] a command of the shipped shell learns nothing of the turn that it runs for", async () => {
+  const command = "env; for it in cmdline environ; do tr '\\0' '\\n' < /proc/$PPID/$it; done";
+  const kernel = await openTestKernel({
+    env,
+    answers: [{ calls: [{ name: "bash", arguments: { command } }] }, { text: "ok" }],
+  });
+  const { sessionId, runId, watch } = await kernel.run("Hi");
+  const { model, agent } = kernel.selection;
+  const [ended] = watch.payloads("tool_call_terminated");
+  const output = ended?.result?.output ?? "";
+  expect(output).toContain("HARMLESS=shown");
+  for (const fact of [sessionId, runId, model.model, `=${agent}\n`]) {
+    expect(output).not.toContain(fact);
+  }
+});
