@@ -10,6 +10,7 @@ import { driveRun, type RunEnd } from "../headless/drive-run.ts";
 import { InterruptSignal } from "../headless/interrupt-signal.ts";
 import { openRunSession } from "../headless/open-run-session.ts";
 import { openOutput } from "../headless/output-sink.ts";
+import { permissionFlags } from "../headless/permission-flags.ts";
 import { parsePermissionMode } from "../headless/permission-mode.ts";
 import { openProgressLine } from "../headless/progress-line.ts";
 import { readPrompt } from "../headless/prompt-source.ts";
@@ -44,17 +45,7 @@ Exit codes: 0 completed, 1 failed, 2 wrong command line, 3 stopped by a permissi
     agent: string({ char: "a", description: "agent that runs" }),
     model: string({ char: "m", description: "model, as provider/model" }),
     variant: string({ description: "variant of the model; base is none" }),
-    "permission-mode": string({
-      description:
-        "what answers where a rule says ask: auto-approve, auto-approve-n, auto-approve-y, ask, yolo",
-      default: "auto-approve",
-    }),
-    "allowed-tools": string({
-      description:
-        "never ask for these: read, write, bash, delegate, mcp, plugin, plugin:<name>, skill:<name>",
-      multiple: true,
-      multipleNonGreedy: true,
-    }),
+    ...permissionFlags,
     "trust-workspace": switchFlag("trust this directory's own .cookie-agent, for this run only"),
     "max-turns": integer({
       description: "most model turns",

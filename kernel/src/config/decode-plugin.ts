@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { PermissionAction, PluginName, Revision } from "@cookie-agent/sdk/protocol";
 import type { ConfigLayer } from "./config-error.ts";
-import type { PluginEntry, PluginLaunch } from "./plugin-entry.ts";
+import { ENTRY_DEFAULTS, type PluginEntry, type PluginLaunch } from "./plugin-entry.ts";
 import { TableReader, type TextRule } from "./table-reader.ts";
 import { nonEmpty } from "./text-rules.ts";
 
@@ -64,23 +64,26 @@ function decodePlugin(
   if (builtin) rejectBuiltinKeys(reader);
   const cwd = reader.string("cwd", nonEmpty);
   const integrity = decodeIntegrity(reader);
-  const env = reader.texts("env") ?? {};
+  const env = reader.texts("env") ?? ENTRY_DEFAULTS.env;
   return {
     name,
     layer,
     launch: builtin ? { kind: "builtin" } : decodeLaunch(reader, directory, env),
     env,
     ...(cwd === undefined ? {} : { cwd }),
-    enabled: reader.boolean("enabled") ?? true,
-    interceptionTimeoutMs: reader.integer("interception_timeout_ms", { min: 1 }) ?? 2000,
-    startupTimeoutMs: reader.integer("startup_timeout_ms", { min: 1 }) ?? 10_000,
-    shutdownGraceMs: reader.integer("shutdown_grace_ms", { min: 1 }) ?? 3000,
-    toolTimeoutMs: reader.integer("tool_timeout_ms", { min: 1 }) ?? 30_000,
-    config: reader.json("config") ?? {},
-    trust: reader.oneOf("trust", ["untrusted", "trusted"]) ?? "untrusted",
+    enabled: reader.boolean("enabled") ?? ENTRY_DEFAULTS.enabled,
+    interceptionTimeoutMs:
+      reader.integer("interception_timeout_ms", { min: 1 }) ?? ENTRY_DEFAULTS.interceptionTimeoutMs,
+    startupTimeoutMs:
+      reader.integer("startup_timeout_ms", { min: 1 }) ?? ENTRY_DEFAULTS.startupTimeoutMs,
+    shutdownGraceMs:
+      reader.integer("shutdown_grace_ms", { min: 1 }) ?? ENTRY_DEFAULTS.shutdownGraceMs,
+    toolTimeoutMs: reader.integer("tool_timeout_ms", { min: 1 }) ?? ENTRY_DEFAULTS.toolTimeoutMs,
+    config: reader.json("config") ?? ENTRY_DEFAULTS.config,
+    trust: reader.oneOf("trust", ["untrusted", "trusted"]) ?? ENTRY_DEFAULTS.trust,
     ...(integrity === undefined ? {} : { integrity }),
-    grants: reader.strings("grants", grantable) ?? [],
-    required: reader.boolean("required") ?? false,
+    grants: reader.strings("grants", grantable) ?? ENTRY_DEFAULTS.grants,
+    required: reader.boolean("required") ?? ENTRY_DEFAULTS.required,
   };
 }
 

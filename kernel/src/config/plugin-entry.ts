@@ -30,3 +30,17 @@ export interface PluginEntry {
   readonly grants: readonly string[];
   readonly required: boolean;
 }
+
+/** What an entry means that does not say otherwise (C 2.6, E-040). */
+export const ENTRY_DEFAULTS = {
+  enabled: true,
+  required: false,
+  interceptionTimeoutMs: 2_000,
+  startupTimeoutMs: 10_000,
+  shutdownGraceMs: 3_000,
+  toolTimeoutMs: 30_000,
+  config: {},
+  env: {},
+  trust: "untrusted",
+  grants: [],
+} as const;

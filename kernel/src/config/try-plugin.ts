@@ -1,4 +1,5 @@
 import type { LoadedConfig } from "./load-config.ts";
+import { ENTRY_DEFAULTS, type PluginEntry } from "./plugin-entry.ts";
 
 type Config = LoadedConfig["config"];
 
@@ -13,20 +14,11 @@ export interface TriedPlugin {
 
 /** The configuration with this plugin in it, untrusted, in place of an entry of the same name. */
 export function withTriedPlugin(config: Config, tried: TriedPlugin): Config {
-  const entry = {
+  const entry: PluginEntry = {
     name: tried.name,
-    layer: "user" as const,
-    launch: { kind: "path" as const, directory: tried.directory },
-    env: {},
-    enabled: true,
-    interceptionTimeoutMs: 2000,
-    startupTimeoutMs: 10_000,
-    shutdownGraceMs: 3000,
-    toolTimeoutMs: 30_000,
-    config: {},
-    trust: "untrusted" as const,
-    grants: [],
-    required: false,
+    layer: "user",
+    launch: { kind: "path", directory: tried.directory },
+    ...ENTRY_DEFAULTS,
   };
   const known = config.plugins.find(({ name }) => name === tried.name);
   const plugin =

@@ -9,7 +9,7 @@ import {
   type TrustTier,
 } from "@cookie-agent/sdk/protocol";
 import type { FirstPartyFacts } from "../config/first-party.ts";
-import type { PluginEntry } from "../config/plugin-entry.ts";
+import { ENTRY_DEFAULTS, type PluginEntry } from "../config/plugin-entry.ts";
 import { canonicalJson } from "../support/canonical-json.ts";
 import { keptDelay } from "../support/deadline.ts";
 import { checkConfig, checkProtocol, parseManifest, readManifestFile } from "./load-manifest.ts";
@@ -22,18 +22,6 @@ export interface LoadOptions {
   readonly entries: readonly PluginEntry[];
   readonly workspaceRoot: string;
 }
-
-const ENTRY_DEFAULTS = {
-  enabled: true,
-  required: false,
-  interceptionTimeoutMs: 2_000,
-  startupTimeoutMs: 10_000,
-  shutdownGraceMs: 3_000,
-  toolTimeoutMs: 30_000,
-  config: {},
-  env: {},
-  grants: [],
-} as const;
 
 const MAX_DIAGNOSTICS = 64;
 

@@ -13,6 +13,7 @@ import { parseAllowedTools } from "../../headless/allowed-tools.ts";
 import { driveRun, type RunEnd } from "../../headless/drive-run.ts";
 import { InterruptSignal } from "../../headless/interrupt-signal.ts";
 import { openRunSession } from "../../headless/open-run-session.ts";
+import { permissionFlags } from "../../headless/permission-flags.ts";
 import { parsePermissionMode } from "../../headless/permission-mode.ts";
 import { setUp } from "../../headless/set-up.ts";
 import { withLocalKernel } from "../../open-kernel.ts";
@@ -42,17 +43,7 @@ Exit codes: 0 completed, 1 the call failed, 2 wrong command line, 3 stopped by a
   },
   flags: {
     path: string({ description: "folder of a plugin that is not configured" }),
-    "permission-mode": string({
-      description:
-        "what answers where a rule says ask: auto-approve, auto-approve-n, auto-approve-y, ask, yolo",
-      default: "auto-approve",
-    }),
-    "allowed-tools": string({
-      description:
-        "never ask for these: read, write, bash, delegate, mcp, plugin, plugin:<name>, skill:<name>",
-      multiple: true,
-      multipleNonGreedy: true,
-    }),
+    ...permissionFlags,
     "trust-workspace": switchFlag("trust this directory's own .cookie-agent, for this call only"),
     timeout: integer({ description: "most seconds", default: 600, min: 1, max: 2_147_483 }),
   },
