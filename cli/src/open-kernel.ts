@@ -6,7 +6,7 @@ import { CookieClient } from "@cookie-agent/sdk/client";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import { firstPartyDirectories, pluginHostEntry } from "./first-party.ts";
 import { packageInfo } from "./package-info.ts";
-import { keepHeapSmall } from "./small-heap.ts";
+import { keepYoungGenerationSmall } from "./young-generation.ts";
 
 export interface LocalKernelOptions {
   readonly trustWorkspace?: boolean;
@@ -28,7 +28,7 @@ export interface LocalKernel {
  * has anybody who could answer an approval.
  */
 export async function openLocalKernel(options: LocalKernelOptions = {}): Promise<LocalKernel> {
-  keepHeapSmall();
+  keepYoungGenerationSmall();
   const { openKernel } = await import("@cookie-agent/kernel");
   const kernel = await openKernel({
     cwd: workingDirectory(),
