@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { build } from "esbuild";
 
 const outdir = join(import.meta.dirname, "dist");
@@ -73,16 +73,33 @@ const protocolModules = new Map(
   ].flatMap(([, names, module]) => names.split(",").map((name) => [name.trim(), module])),
 );
 
-/** Whoever imports one schema from the entry would load all that anybody uses, so each comes from its own module. */
-const schemasOneByOne = {
-  name: "schemas-one-by-one",
+const kernelDir = join(import.meta.dirname, "../kernel/dist");
+/** What the kernel loads only when it is needed. */
+const laterModules = new Set(
+  readdirSync(kernelDir, { recursive: true })
+    .filter((name) => name.endsWith(".js"))
+    .flatMap((name) => {
+      const importer = join(kernelDir, name);
+      const found = readFileSync(importer, "utf8").matchAll(/\bimport\("(\.[^"]+)"\)/g);
+      return [...found].map(([, path]) => join(dirname(importer), path));
+    }),
+);
+
+/**
+ * Fewer files to load. Whoever imports one schema from the entry would load all that anybody uses, so each comes from its
+ * own module; and what the kernel loads later names the kernel, for without it everything that both use is cut out.
+ */
+const fewFiles = {
+  name: "few-files",
   setup(bundle) {
     const filter = /[\\/](?:kernel[\\/]dist|cli[\\/]src)[\\/].*\.[jt]s$/;
     bundle.onLoad({ filter }, ({ path }) => ({
-      contents: readFileSync(path, "utf8").replace(
-        /^import \{([^}]*)\} from "@cookie-agent\/sdk\/protocol";/gm,
-        (_, names) => importEach(names.split(",").map((name) => name.trim())),
-      ),
+      contents:
+        readFileSync(path, "utf8").replace(
+          /^import \{([^}]*)\} from "@cookie-agent\/sdk\/protocol";/gm,
+          (_, names) => importEach(names.split(",").map((name) => name.trim())),
+        ) +
+        (laterModules.has(path) ? `\nimport ${JSON.stringify(join(kernelDir, "index.js"))};` : ""),
       loader: path.endsWith(".ts") ? "ts" : "js",
     }));
   },
@@ -120,7 +137,7 @@ const { metafile } = await build({
     "typescript",
     "ts-node",
   ],
-  plugins: [englishOnly, withoutOldZod, leanProviders, helpOnDemand, schemasOneByOne],
+  plugins: [englishOnly, withoutOldZod, leanProviders, helpOnDemand, fewFiles],
   banner: {
     js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);",
   },
