@@ -77,6 +77,11 @@ class Module {
       case "TSAsExpression":
       case "TSSatisfiesExpression":
         return this.#describe(node.expression);
+      case "ParenthesizedExpression":
+        return this.#describe(node.expression);
+      case "ArrowFunctionExpression":
+        // What builds a schema when it is first used says what the schema is.
+        return this.#describe(node.body);
       case "ObjectExpression":
         return this.#describeObject(node);
       case "ArrayExpression":

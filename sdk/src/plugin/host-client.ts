@@ -3,7 +3,7 @@ import type { ParamsInput, ParamsOf, ResultOf } from "../protocol/method.ts";
 import type { JsonObject } from "../protocol/scalars.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { cutText } from "../rpc/safe-message.ts";
-import { createServiceClient } from "./open-service-client.ts";
+import { openServices } from "./open-services.ts";
 import type { ServiceClient } from "./service-client.ts";
 
 export type LogLevel = ParamsOf<typeof HostLog>["level"];
@@ -40,7 +40,7 @@ export function createHostClient(
 ): HostClient {
   const options = { signal, timeoutMs: REQUEST_TIMEOUT_MS };
   return {
-    ...createServiceClient(connection, contextId, signal, scratch),
+    ...openServices(connection, contextId, signal, scratch),
     readArtifact: async (page) => {
       const answer = await connection.request(
         ArtifactsRead,

@@ -1,6 +1,7 @@
 import { ToolsResolve } from "../protocol/dynamic-tools.ts";
 import { CookieError, isCookieError } from "../protocol/errors.ts";
 import { HOOKS, type HookParams } from "../protocol/hooks.ts";
+import { ConfigGet } from "../protocol/host-session.ts";
 import type { HookName } from "../protocol/manifest.ts";
 import type { Method, ParamsOf, ResultInput } from "../protocol/method.ts";
 import {
@@ -174,7 +175,6 @@ export class PluginServer {
       engineVersion: params.engine_version,
       services: params.capabilities.services,
       kernelConfig: async (section) => {
-        const { ConfigGet } = await import("../protocol/host-session.ts");
         const options = { timeoutMs: CONFIG_WAIT_MS };
         return (await this.#connection.request(ConfigGet, { section }, options)).value;
       },

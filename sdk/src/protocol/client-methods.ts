@@ -149,163 +149,170 @@ const nonblank = z.string().refine((text) => text.trim() !== "", { error: "must 
 
 export const Handshake = request(
   "handshake",
-  z.strictObject({ protocol_version: z.literal(CLIENT_PROTOCOL_VERSION) }),
-  z.object({ protocol_version: z.int() }),
+  () => z.strictObject({ protocol_version: z.literal(CLIENT_PROTOCOL_VERSION) }),
+  () => z.object({ protocol_version: z.int() }),
 );
 export const SessionCreate = request(
   "session.create",
-  z.strictObject({ selection: RunSelection }),
-  z.object({ session: SessionMeta }),
+  () => z.strictObject({ selection: RunSelection }),
+  () => z.object({ session: SessionMeta }),
 );
 export const SessionList = request(
   "session.list",
-  z.strictObject({}),
-  z.object({
-    sessions: z.array(SessionMeta),
-    /** One line for each session that could not be read. */
-    diagnostics: z.array(z.string()),
-  }),
+  () => z.strictObject({}),
+  () =>
+    z.object({
+      sessions: z.array(SessionMeta),
+      /** One line for each session that could not be read. */
+      diagnostics: z.array(z.string()),
+    }),
 );
 export const SessionGet = request(
   "session.get",
-  z.strictObject(session),
-  z.object({ session: SessionMeta }),
+  () => z.strictObject(session),
+  () => z.object({ session: SessionMeta }),
 );
 /** Takes the tree lock, settles what a crash left open, makes the session writable (S 3.6). */
 export const SessionResume = request(
   "session.resume",
-  z.strictObject(session),
-  z.object({
-    session: SessionMeta,
-    /** Default of a next run: last agent and last model that committed a turn (S 5.2). */
-    selection: RunSelection.nullable(),
-  }),
+  () => z.strictObject(session),
+  () =>
+    z.object({
+      session: SessionMeta,
+      /** Default of a next run: last agent and last model that committed a turn (S 5.2). */
+      selection: RunSelection.nullable(),
+    }),
 );
 export const SessionSetPermissionMode = request(
   "session.set_permission_mode",
-  z.strictObject({ ...session, mode: PermissionMode }),
-  Empty,
+  () => z.strictObject({ ...session, mode: PermissionMode }),
+  () => Empty,
 );
 export const SessionPermissionGet = request(
   "session.permission.get",
-  z.strictObject(session),
-  z.object({ permissions: z.array(EffectivePermission), current_mode: PermissionMode }),
+  () => z.strictObject(session),
+  () => z.object({ permissions: z.array(EffectivePermission), current_mode: PermissionMode }),
 );
 /** `source: "flag"` marks a rule that an explicit deny still beats (S-164). */
 export const SessionPermissionSet = request(
   "session.permission.set",
-  z.strictObject({
-    ...session,
-    action: PermissionAction,
-    resource: WildcardPattern,
-    effect: PermissionEffect,
-    source: z.enum(["user", "flag"]).optional(),
-  }),
-  z.object({ permissions: z.array(EffectivePermission) }),
+  () =>
+    z.strictObject({
+      ...session,
+      action: PermissionAction,
+      resource: WildcardPattern,
+      effect: PermissionEffect,
+      source: z.enum(["user", "flag"]).optional(),
+    }),
+  () => z.object({ permissions: z.array(EffectivePermission) }),
 );
 export const ApprovalList = request(
   "approval.list",
-  z.strictObject({ root_session_id: SessionId, status: ApprovalStatus.optional() }),
-  z.object({ approvals: z.array(ApprovalRecord) }),
+  () => z.strictObject({ root_session_id: SessionId, status: ApprovalStatus.optional() }),
+  () => z.object({ approvals: z.array(ApprovalRecord) }),
 );
 export const ApprovalRespond = request(
   "approval.respond",
-  z.strictObject({
-    ...session,
-    approval_id: ApprovalId,
-    request_revision: z.int().min(1),
-    operation_fingerprint: Digest,
-    client_response_id: ClientKey,
-    decision: UserDecision,
-    feedback: boundedText(1, 4096).optional(),
-  }),
-  z.object({ client_response_id: ClientKey, approval: ApprovalRecord }),
+  () =>
+    z.strictObject({
+      ...session,
+      approval_id: ApprovalId,
+      request_revision: z.int().min(1),
+      operation_fingerprint: Digest,
+      client_response_id: ClientKey,
+      decision: UserDecision,
+      feedback: boundedText(1, 4096).optional(),
+    }),
+  () => z.object({ client_response_id: ClientKey, approval: ApprovalRecord }),
 );
 export const RunStart = request(
   "run.start",
-  z.strictObject({
-    ...session,
-    client_run_id: ClientKey,
-    selection: RunSelection,
-    input: nonblank,
-    /** The run is cancelled with reason `turns` when its turn of this number asks for calls; absent: no limit. */
-    max_turns: z.int().min(1).optional(),
-  }),
-  z.object({ run_id: RunId }),
+  () =>
+    z.strictObject({
+      ...session,
+      client_run_id: ClientKey,
+      selection: RunSelection,
+      input: nonblank,
+      /** The run is cancelled with reason `turns` when its turn of this number asks for calls; absent: no limit. */
+      max_turns: z.int().min(1).optional(),
+    }),
+  () => z.object({ run_id: RunId }),
 );
 export const RunSteer = request(
   "run.steer",
-  z.strictObject({ run_id: RunId, input: nonblank }),
-  z.object({ accepted: z.boolean(), handled_reason: z.string().optional() }),
+  () => z.strictObject({ run_id: RunId, input: nonblank }),
+  () => z.object({ accepted: z.boolean(), handled_reason: z.string().optional() }),
 );
 export const RunRecallSteer = request(
   "run.recall_steer",
-  z.strictObject({ run_id: RunId }),
-  z.object({ recalled: z.string().nullable() }),
+  () => z.strictObject({ run_id: RunId }),
+  () => z.object({ recalled: z.string().nullable() }),
 );
 /** `reason` is recorded on `run_cancelled`; idempotent (S-148). */
 export const RunCancel = request(
   "run.cancel",
-  z.strictObject({ run_id: RunId, reason: controlFreeText(1, 256).optional() }),
-  z.object({ cancelled: z.boolean() }),
+  () => z.strictObject({ run_id: RunId, reason: controlFreeText(1, 256).optional() }),
+  () => z.object({ cancelled: z.boolean() }),
 );
 export const RunToolStdin = request(
   "run.tool_stdin",
-  z.strictObject({
-    run_id: RunId,
-    call_id: ToolCallId,
-    /** Base64. */
-    data: z.string().nullish(),
-    eof: z.boolean(),
-  }),
-  z.object({ accepted: z.boolean() }),
+  () =>
+    z.strictObject({
+      run_id: RunId,
+      call_id: ToolCallId,
+      /** Base64. */
+      data: z.string().nullish(),
+      eof: z.boolean(),
+    }),
+  () => z.object({ accepted: z.boolean() }),
 );
 /** Stored events after `cursor`, then a live tail, without loss or repetition between them (D-060). */
 export const EventsSubscribe = request(
   "events.subscribe",
-  z.strictObject({
-    ...session,
-    cursor: Count.optional(),
-    limit: z.int().min(1).max(5000).optional(),
-    interactive: z.boolean().optional(),
-    /** False: no output of running calls, only events. */
-    outputs: z.boolean().optional(),
-  }),
-  z.object({
-    events: z.array(EventEnvelope),
-    more: z.boolean().optional(),
-    active_outputs: z
-      .array(z.object({ call_id: ToolCallId, streams: z.array(z.string()) }))
-      .optional(),
-    live: z.boolean().optional(),
-  }),
+  () =>
+    z.strictObject({
+      ...session,
+      cursor: Count.optional(),
+      limit: z.int().min(1).max(5000).optional(),
+      interactive: z.boolean().optional(),
+      /** False: no output of running calls, only events. */
+      outputs: z.boolean().optional(),
+    }),
+  () =>
+    z.object({
+      events: z.array(EventEnvelope),
+      more: z.boolean().optional(),
+      active_outputs: z
+        .array(z.object({ call_id: ToolCallId, streams: z.array(z.string()) }))
+        .optional(),
+      live: z.boolean().optional(),
+    }),
 );
 export const RuntimeSnapshotGet = request(
   "runtime.snapshot.get",
-  z.strictObject({}),
-  z.object({ snapshot: RuntimeSnapshot }),
+  () => z.strictObject({}),
+  () => z.object({ snapshot: RuntimeSnapshot }),
 );
 export const PluginsStatus = request(
   "plugins.status",
-  z.strictObject({}),
-  z.object({ plugins: z.array(PluginStatus) }),
+  () => z.strictObject({}),
+  () => z.object({ plugins: z.array(PluginStatus) }),
 );
 
 /** Ends the plugin's process and starts it with its files as they are; earlier failures are forgotten (E-063). */
 export const PluginsRestart = request(
   "plugins.restart",
-  z.strictObject({ plugin: PluginName }),
-  z.object({ plugin: PluginStatus }),
+  () => z.strictObject({ plugin: PluginName }),
+  () => z.object({ plugin: PluginStatus }),
 );
 /** Takes the plugin's entry and the table `[tools]` from the configuration as it is now, drains and starts (E-064). */
 export const PluginsReload = request(
   "plugins.reload",
-  z.strictObject({ plugin: PluginName }),
-  z.object({ plugin: PluginStatus }),
+  () => z.strictObject({ plugin: PluginName }),
+  () => z.object({ plugin: PluginStatus }),
 );
 
-export const EventsSubscription = notification(
-  "events.subscription",
+export const EventsSubscription = notification("events.subscription", () =>
   z.discriminatedUnion("type", [
     z.object({ type: z.literal("event"), event: EventEnvelope }),
     z.object({
@@ -316,14 +323,12 @@ export const EventsSubscription = notification(
   ]),
 );
 /** A bus event of a session that this connection follows: no replay, no cursor (D 6). */
-export const EventsPlugin = notification(
-  "events.plugin",
+export const EventsPlugin = notification("events.plugin", () =>
   z.object({ ...session, plugin: PluginName, name: EventName, payload: EventValue }),
 );
 const outputPosition = { call_id: ToolCallId, stream: z.string() };
 const OutputDelta = z.object({ byte_offset: Count, data: z.string() });
-export const ToolOutputSnapshot = notification(
-  "events.tool_output_snapshot",
+export const ToolOutputSnapshot = notification("events.tool_output_snapshot", () =>
   z.object({
     ...outputPosition,
     session_id: SessionId,
@@ -332,11 +337,9 @@ export const ToolOutputSnapshot = notification(
     chunks: z.array(OutputDelta),
   }),
 );
-export const ToolOutputDelta = notification(
-  "events.tool_output_delta",
+export const ToolOutputDelta = notification("events.tool_output_delta", () =>
   z.object({ ...outputPosition, session_id: SessionId, ...OutputDelta.shape }),
 );
-export const ToolOutputGap = notification(
-  "events.tool_output_gap",
+export const ToolOutputGap = notification("events.tool_output_gap", () =>
   z.object({ ...outputPosition, session_id: SessionId, next_offset: Count }),
 );

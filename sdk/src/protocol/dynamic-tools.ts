@@ -14,28 +14,29 @@ export type ToolClaim = z.infer<typeof ToolClaim>;
  */
 export const ToolsListChanged = request(
   "host/tools/list_changed",
-  fromPlugin({ tools: z.array(z.unknown()), claims: z.array(ToolClaim).optional() }),
-  toPlugin({
-    /** Counts the lists that this process put in force, from 1. */
-    revision: Count,
-    /** Names that are now this plugin's. */
-    accepted: z.array(ToolName),
-    /** Valid, but another plugin serves the name. */
-    shadowed: z.array(z.object({ tool: ToolName, by: z.string() })),
-    rejected: z.array(
-      z.object({
-        /** As given, cut and made safe; empty when there was none. */
-        tool: z.string(),
-        code: z.literal("invalid_declaration"),
-        message: z.string(),
-      }),
-    ),
-  }),
+  () => fromPlugin({ tools: z.array(z.unknown()), claims: z.array(ToolClaim).optional() }),
+  () =>
+    toPlugin({
+      /** Counts the lists that this process put in force, from 1. */
+      revision: Count,
+      /** Names that are now this plugin's. */
+      accepted: z.array(ToolName),
+      /** Valid, but another plugin serves the name. */
+      shadowed: z.array(z.object({ tool: ToolName, by: z.string() })),
+      rejected: z.array(
+        z.object({
+          /** As given, cut and made safe; empty when there was none. */
+          tool: z.string(),
+          code: z.literal("invalid_declaration"),
+          message: z.string(),
+        }),
+      ),
+    }),
 );
 
 /** Asks for the declaration of a claimed name; null: there is no such tool (E-133). Answered within 5 s. */
 export const ToolsResolve = request(
   "plugin/tools/resolve",
-  toPlugin({ name: ToolName }),
-  fromPlugin({ tool: JsonObject.nullable() }),
+  () => toPlugin({ name: ToolName }),
+  () => fromPlugin({ tool: JsonObject.nullable() }),
 );

@@ -12,8 +12,7 @@ import {
 } from "./scalars.ts";
 
 /** A recorded event of a session, for subscribers; text and reasoning deltas are never among them (E-140). */
-export const PluginEvent = notification(
-  "plugin/event",
+export const PluginEvent = notification("plugin/event", () =>
   toPlugin({
     session_id: SessionId,
     /** Null for an event outside a run. */
@@ -33,8 +32,7 @@ export const PluginEvent = notification(
 );
 
 /** What another plugin published: not durable, no cursor, no guarantee (E-141). */
-export const PluginBusEvent = notification(
-  "plugin/bus_event",
+export const PluginBusEvent = notification("plugin/bus_event", () =>
   toPlugin({
     session_id: SessionId,
     /** Good for one `plugin/emit` within 5 s. */
@@ -72,8 +70,12 @@ export const EmitResult = z.object({
 export type EmitResult = z.infer<typeof EmitResult>;
 
 /** Publishes on the routes that the plugin declares, once per context (E-146…E-149). */
-export const PluginEmit = request("plugin/emit", emission, EmitResult);
+export const PluginEmit = request(
+  "plugin/emit",
+  () => emission,
+  () => EmitResult,
+);
 /** The same without an id; answered by `plugin/emit_result`. */
-export const PluginEmitNotice = notification("plugin/emit", emission);
+export const PluginEmitNotice = notification("plugin/emit", () => emission);
 /** What became of a publication that was sent as a notification. */
-export const PluginEmitResult = notification("plugin/emit_result", EmitResult);
+export const PluginEmitResult = notification("plugin/emit_result", () => EmitResult);

@@ -105,36 +105,37 @@ export const HOOKS = {
   /** Before a person's input is committed; not in delegated sessions. */
   user_before_input: hook(
     "user_before_input",
-    {
+    () => ({
       /** As the plugins before have left it. */
       text: z.string(),
-    },
-    fromPlugin({
-      /** `handled` starts no run and does not ask the plugins behind. */
-      action: z.enum(["allow", "transform", "handled"]),
-      /** Only with `transform`. */
-      new_text: nonblank.optional(),
-      reason,
-    }).refine((answer) => (answer.action === "transform") === (answer.new_text !== undefined), {
-      error: "transform needs new_text, and nothing else takes it",
     }),
+    () =>
+      fromPlugin({
+        /** `handled` starts no run and does not ask the plugins behind. */
+        action: z.enum(["allow", "transform", "handled"]),
+        /** Only with `transform`. */
+        new_text: nonblank.optional(),
+        reason,
+      }).refine((answer) => (answer.action === "transform") === (answer.new_text !== undefined), {
+        error: "transform needs new_text, and nothing else takes it",
+      }),
   ),
   /** Before a model is first used, changed, or fallen back to. */
   model_before_select: hook(
     "model_before_select",
-    {
+    () => ({
       /** Absent in a session that has used none. */
       from: ModelSelection.optional(),
       to: ModelSelection,
       /** `fallback_restore`: the model before has failed. */
       source: z.enum(["user", "config", "fallback_restore"]),
-    },
-    fromPlugin(allowOrBlock),
+    }),
+    () => fromPlugin(allowOrBlock),
   ),
   /** While a run is set up, before anything of it is recorded. */
   agent_before_start: hook(
     "agent_before_start",
-    {
+    () => ({
       /** Agent ids from the root session's down to this one's. */
       agent_path: z.array(AgentId).min(1),
       prompt_context: z.object({
@@ -146,156 +147,165 @@ export const HOOKS = {
         /** Of the plugins before. */
         injected_messages: z.array(InjectedMessage),
       }),
-    },
-    fromPlugin({
-      append_to_system_prompt: nonblank.optional(),
-      /** Another name of `append_to_system_prompt`. */
-      addendum: nonblank.optional(),
-      /** Done before anything is appended. */
-      replace_system_prompt: nonblank.optional(),
-      inject_message: InjectedMessage.optional(),
-    }).refine((answer) => !(answer.append_to_system_prompt && answer.addendum), {
-      error: "addendum is another name of append_to_system_prompt; give one of them",
     }),
+    () =>
+      fromPlugin({
+        append_to_system_prompt: nonblank.optional(),
+        /** Another name of `append_to_system_prompt`. */
+        addendum: nonblank.optional(),
+        /** Done before anything is appended. */
+        replace_system_prompt: nonblank.optional(),
+        inject_message: InjectedMessage.optional(),
+      }).refine((answer) => !(answer.append_to_system_prompt && answer.addendum), {
+        error: "addendum is another name of append_to_system_prompt; give one of them",
+      }),
   ),
   /** Each attempt, once its messages are put together. */
   model_before_request: hook(
     "model_before_request",
-    {
+    () => ({
       attempt_id: AttemptId,
       messages: z.array(HookMessage),
       model: ModelSelection,
       params: z.object(sampling),
-    },
-    fromPlugin({
-      action,
-      /** All of them; one that comes back unchanged keeps what hooks do not see. */
-      messages: z.array(HookMessage).min(1).optional(),
-      /** An absent member stays as it is. */
-      params_adjustments: z.strictObject(sampling).optional(),
-    }).refine(
-      ({ action: taken, messages, params_adjustments: adjusted }) =>
-        (taken === "replace") === (messages !== undefined || adjusted !== undefined),
-      { error: "replace needs messages or params_adjustments, and keep takes none" },
-    ),
+    }),
+    () =>
+      fromPlugin({
+        action,
+        /** All of them; one that comes back unchanged keeps what hooks do not see. */
+        messages: z.array(HookMessage).min(1).optional(),
+        /** An absent member stays as it is. */
+        params_adjustments: z.strictObject(sampling).optional(),
+      }).refine(
+        ({ action: taken, messages, params_adjustments: adjusted }) =>
+          (taken === "replace") === (messages !== undefined || adjusted !== undefined),
+        { error: "replace needs messages or params_adjustments, and keep takes none" },
+      ),
   ),
   /** After that: the headers that the configuration adds to a request, without credentials; names in lower case. */
   provider_before_headers: hook(
     "provider_before_headers",
-    { attempt_id: AttemptId, headers: z.record(z.string(), z.string()) },
-    fromPlugin({
-      /** In place of a header of that name. */
-      set: z.record(boundedText(1, 128), boundedText(0, 8192)).optional(),
-      /** Names. */
-      delete: z.array(boundedText(1, 128)).max(256).optional(),
-    }),
+    () => ({ attempt_id: AttemptId, headers: z.record(z.string(), z.string()) }),
+    () =>
+      fromPlugin({
+        /** In place of a header of that name. */
+        set: z.record(boundedText(1, 128), boundedText(0, 8192)).optional(),
+        /** Names. */
+        delete: z.array(boundedText(1, 128)).max(256).optional(),
+      }),
   ),
   /** After that: the whole request in the kernel's form. */
   provider_before_request: hook(
     "provider_before_request",
-    { attempt_id: AttemptId, payload: HookRequest },
-    fromPlugin({ action, payload: HookRequest.optional() }).refine(replaces("payload"), {
-      error: "replace needs payload, and keep takes none",
-    }),
+    () => ({ attempt_id: AttemptId, payload: HookRequest }),
+    () =>
+      fromPlugin({ action, payload: HookRequest.optional() }).refine(replaces("payload"), {
+        error: "replace needs payload, and keep takes none",
+      }),
   ),
   /** When the head of a response has come; observes only. */
   provider_after_response: hook(
     "provider_after_response",
-    {
+    () => ({
       attempt_id: AttemptId,
       /** HTTP status. */
       status: z.int(),
       headers: z.record(z.string(), z.string()),
-    },
-    fromPlugin({}),
+    }),
+    () => fromPlugin({}),
   ),
   /** When a turn is complete, before it is committed. */
   message_end: hook(
     "message_end",
-    { attempt_id: AttemptId, role: z.literal("assistant"), content: z.array(HookPart) },
-    fromPlugin({ action, content: z.array(HookPart).max(4096).optional() }).refine(
-      replaces("content"),
-      { error: "replace needs content, and keep takes none" },
-    ),
+    () => ({ attempt_id: AttemptId, role: z.literal("assistant"), content: z.array(HookPart) }),
+    () =>
+      fromPlugin({ action, content: z.array(HookPart).max(4096).optional() }).refine(
+        replaces("content"),
+        { error: "replace needs content, and keep takes none" },
+      ),
   ),
   /** Inside a permitted call, immediately before it runs. */
   tool_before_call: hook(
     "tool_before_call",
-    {
+    () => ({
       tool: ToolName,
       arguments: JsonObject,
       /** As the tool declares it. */
       permission_name: z.string(),
       /** First label of the first resource; null for a name-only check. */
       resource: z.string().nullable(),
-    },
-    fromPlugin({
-      ...allowOrBlock,
-      /** They must lead to the same actions, resources and labels as those that were approved. */
-      modified_arguments: JsonObject.optional(),
-      /** What the model reads of a block, cut at 4 KiB; without it, `reason`. */
-      message_to_model: z.string().optional(),
-    }).refine((answer) => answer.action === "allow" || answer.modified_arguments === undefined, {
-      error: "block takes no modified_arguments",
     }),
+    () =>
+      fromPlugin({
+        ...allowOrBlock,
+        /** They must lead to the same actions, resources and labels as those that were approved. */
+        modified_arguments: JsonObject.optional(),
+        /** What the model reads of a block, cut at 4 KiB; without it, `reason`. */
+        message_to_model: z.string().optional(),
+      }).refine((answer) => answer.action === "allow" || answer.modified_arguments === undefined, {
+        error: "block takes no modified_arguments",
+      }),
   ),
   /** When a call has run, before its end is committed. */
   tool_after_result: hook(
     "tool_after_result",
-    {
+    () => ({
       tool: ToolName,
       arguments: JsonObject,
       /** What the model would read. */
       result_content: z.string(),
       is_error: z.boolean(),
-    },
-    fromPlugin({
-      action,
-      /** At most `tool_output.max_bytes` bytes. */
-      replacement_content: z.string().optional(),
-      /** Added to what the model reads, as one line. */
-      note: z.string().optional(),
-    }).refine(replaces("replacement_content"), {
-      error: "replace needs replacement_content, and keep takes none",
     }),
+    () =>
+      fromPlugin({
+        action,
+        /** At most `tool_output.max_bytes` bytes. */
+        replacement_content: z.string().optional(),
+        /** Added to what the model reads, as one line. */
+        note: z.string().optional(),
+      }).refine(replaces("replacement_content"), {
+        error: "replace needs replacement_content, and keep takes none",
+      }),
   ),
   /** Before a conversation is summarized. */
   session_before_compact: hook(
     "session_before_compact",
-    {
+    () => ({
       checkpoint_id: boundedText(1, 128),
       /** What the plugins before have added. */
       additions: z.array(z.string()),
       instructions: z.string().optional(),
-    },
-    fromPlugin({
-      /** Added to the instructions; at most 64 KiB with those of the other plugins. */
-      addendum: nonblank.optional(),
-      /** In place of the instructions; at most 64 KiB. */
-      instructions_override: nonblank.optional(),
-      /** The conversation is not summarized, and why is told. */
-      cancel: z.boolean().optional(),
-      reason,
     }),
+    () =>
+      fromPlugin({
+        /** Added to the instructions; at most 64 KiB with those of the other plugins. */
+        addendum: nonblank.optional(),
+        /** In place of the instructions; at most 64 KiB. */
+        instructions_override: nonblank.optional(),
+        /** The conversation is not summarized, and why is told. */
+        cancel: z.boolean().optional(),
+        reason,
+      }),
   ),
   /** Before `session.fork`. */
   session_before_fork: hook(
     "session_before_fork",
-    { through_seq: Count },
-    fromPlugin(allowOrBlock),
+    () => ({ through_seq: Count }),
+    () => fromPlugin(allowOrBlock),
   ),
   /** Before `session.revert`. */
   session_before_revert: hook(
     "session_before_revert",
-    { through_seq: Count, instructions: z.string().optional() },
-    fromPlugin({
-      action: z.enum(["allow", "block", "override"]),
-      reason,
-      instructions_override: nonblank.optional(),
-    }).refine(
-      (answer) => (answer.action === "override") === (answer.instructions_override !== undefined),
-      { error: "override needs instructions_override, and nothing else takes it" },
-    ),
+    () => ({ through_seq: Count, instructions: z.string().optional() }),
+    () =>
+      fromPlugin({
+        action: z.enum(["allow", "block", "override"]),
+        reason,
+        instructions_override: nonblank.optional(),
+      }).refine(
+        (answer) => (answer.action === "override") === (answer.instructions_override !== undefined),
+        { error: "override needs instructions_override, and nothing else takes it" },
+      ),
   ),
 } as const satisfies Record<HookName, Method>;
 
@@ -306,10 +316,14 @@ export type HookParams<H extends HookName> = z.infer<Hooks[H]["params"]>;
 /** What a hook answers, as it stands on the wire. */
 export type HookResult<H extends HookName> = z.infer<Hooks[H]["result"]>;
 
-function hook<P extends z.ZodRawShape, R extends z.ZodType>(name: HookName, params: P, result: R) {
+function hook<P extends z.ZodRawShape, R extends z.ZodType>(
+  name: HookName,
+  buildShape: () => P,
+  buildResult: () => R,
+) {
   return request(
     `plugin/intercept/${name}`,
-    toPlugin({ session_id: SessionId, context_id: ContextId, ...params }),
-    result,
+    () => toPlugin({ session_id: SessionId, context_id: ContextId, ...buildShape() }),
+    buildResult,
   );
 }

@@ -9,57 +9,62 @@ const child = { session_id: SessionId, handle: z.string() };
 /** Starts a child session, or resumes one, under the limits of depth and number (E-123). */
 export const DelegationStart = request(
   "host/delegation/start",
-  fromPlugin({
-    context_id: ContextId,
-    agent: AgentId,
-    description: controlFreeText(1, 512),
-    prompt: boundedText(1, 1024 * 1024),
-    /** False: the child is cancelled with this call. */
-    background: z.boolean(),
-    inherit_context: z.boolean().optional(),
-    resume: SubagentReference.optional(),
-    skill: boundedText(1, 128).optional(),
-  }),
-  toPlugin({
-    ...child,
-    state: z.enum(["running", "queued"]),
-    /** One-based place in the queue. */
-    position: Count.optional(),
-  }),
+  () =>
+    fromPlugin({
+      context_id: ContextId,
+      agent: AgentId,
+      description: controlFreeText(1, 512),
+      prompt: boundedText(1, 1024 * 1024),
+      /** False: the child is cancelled with this call. */
+      background: z.boolean(),
+      inherit_context: z.boolean().optional(),
+      resume: SubagentReference.optional(),
+      skill: boundedText(1, 128).optional(),
+    }),
+  () =>
+    toPlugin({
+      ...child,
+      state: z.enum(["running", "queued"]),
+      /** One-based place in the queue. */
+      position: Count.optional(),
+    }),
 );
 
 /** One page of what a child has said; with `wait` the answer comes once the child is done (E-107). */
 export const DelegationResult = request(
   "host/delegation/result",
-  fromPlugin({
-    context_id: ContextId,
-    ref: SubagentReference,
-    wait: z.boolean().optional(),
-    offset: Count.optional(),
-    limit: z.int().min(1).optional(),
-  }),
-  toPlugin({
-    ...child,
-    status: z.string(),
-    text: z.string(),
-    total_lines: Count,
-    next_offset: Count.optional(),
-  }),
+  () =>
+    fromPlugin({
+      context_id: ContextId,
+      ref: SubagentReference,
+      wait: z.boolean().optional(),
+      offset: Count.optional(),
+      limit: z.int().min(1).optional(),
+    }),
+  () =>
+    toPlugin({
+      ...child,
+      status: z.string(),
+      text: z.string(),
+      total_lines: Count,
+      next_offset: Count.optional(),
+    }),
 );
 
 export const DelegationCancel = request(
   "host/delegation/cancel",
-  fromPlugin({
-    context_id: ContextId,
-    ref: SubagentReference,
-    reason: boundedText(1, 256).optional(),
-  }),
-  toPlugin({ ...child, cancelled: z.boolean() }),
+  () =>
+    fromPlugin({
+      context_id: ContextId,
+      ref: SubagentReference,
+      reason: boundedText(1, 256).optional(),
+    }),
+  () => toPlugin({ ...child, cancelled: z.boolean() }),
 );
 
 /** The agents that the calling session may delegate to. */
 export const DelegationTargets = request(
   "host/delegation/targets",
-  fromPlugin({ context_id: ContextId }),
-  toPlugin({ targets: z.array(z.object({ agent: AgentId, description: z.string() })) }),
+  () => fromPlugin({ context_id: ContextId }),
+  () => toPlugin({ targets: z.array(z.object({ agent: AgentId, description: z.string() })) }),
 );

@@ -16,13 +16,13 @@ const Goal = z.object({
 /** The session's goal; null when it has none. */
 export const GoalsGet = request(
   "host/goals/get",
-  fromPlugin({ context_id: ContextId }),
-  toPlugin({ goal: Goal.nullable() }),
+  () => fromPlugin({ context_id: ContextId }),
+  () => toPlugin({ goal: Goal.nullable() }),
 );
 
 /** Replaces the whole checklist; the last accepted one wins (E-125). */
 export const GoalsUpdate = request(
   "host/goals/update",
-  fromPlugin({ context_id: ContextId, items: z.array(GoalItem).max(256) }),
-  toPlugin({ goal: Goal }),
+  () => fromPlugin({ context_id: ContextId, items: z.array(GoalItem).max(256) }),
+  () => toPlugin({ goal: Goal }),
 );

@@ -14,20 +14,22 @@ export type MediaPlacement = z.infer<typeof MediaPlacement>;
 /** Tells what the content is, by its first bytes and never by a name (T 4.1). */
 export const MediaSniff = request(
   "host/media/sniff",
-  fromPlugin({
-    context_id: ContextId,
-    artifact: boundedText(1, 1024).optional(),
-    scratch: ScratchName.optional(),
-    /** Base64 of at most 64 KiB. */
-    data: z.string().optional(),
-  }).refine(({ artifact, scratch, data }) => isOneOf(artifact, scratch, data), {
-    error: "expected exactly one of artifact, scratch, data",
-  }),
-  toPlugin({
-    /** Null: nothing that a model takes as media. */
-    mime: z.string().nullable(),
-    kind: MediaKind.optional(),
-  }),
+  () =>
+    fromPlugin({
+      context_id: ContextId,
+      artifact: boundedText(1, 1024).optional(),
+      scratch: ScratchName.optional(),
+      /** Base64 of at most 64 KiB. */
+      data: z.string().optional(),
+    }).refine(({ artifact, scratch, data }) => isOneOf(artifact, scratch, data), {
+      error: "expected exactly one of artifact, scratch, data",
+    }),
+  () =>
+    toPlugin({
+      /** Null: nothing that a model takes as media. */
+      mime: z.string().nullable(),
+      kind: MediaKind.optional(),
+    }),
 );
 
 /**
@@ -36,19 +38,21 @@ export const MediaSniff = request(
  */
 export const MediaDeliver = request(
   "host/media/deliver",
-  fromPlugin({
-    context_id: ContextId,
-    artifact: boundedText(1, 1024).optional(),
-    scratch: ScratchName.optional(),
-    filename: controlFreeText(1, 512).optional(),
-  }).refine(({ artifact, scratch }) => isOneOf(artifact, scratch), {
-    error: "expected exactly one of artifact, scratch",
-  }),
-  toPlugin({
-    /** What to attach. */
-    artifact: z.string(),
-    mime: z.string(),
-    bytes: Count,
-    placement: MediaPlacement,
-  }),
+  () =>
+    fromPlugin({
+      context_id: ContextId,
+      artifact: boundedText(1, 1024).optional(),
+      scratch: ScratchName.optional(),
+      filename: controlFreeText(1, 512).optional(),
+    }).refine(({ artifact, scratch }) => isOneOf(artifact, scratch), {
+      error: "expected exactly one of artifact, scratch",
+    }),
+  () =>
+    toPlugin({
+      /** What to attach. */
+      artifact: z.string(),
+      mime: z.string(),
+      bytes: Count,
+      placement: MediaPlacement,
+    }),
 );

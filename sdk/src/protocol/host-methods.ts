@@ -29,19 +29,19 @@ export type ProgressChunk = z.infer<typeof ProgressChunk>;
  */
 export const ToolsProgress = notification(
   "host/tools/progress",
-  fromPlugin({
-    invocation_id: ToolCallId,
-    output: z.array(ProgressChunk).optional(),
-    message: z.string().optional(),
-    display: z.string().optional(),
-  }),
+  () =>
+    fromPlugin({
+      invocation_id: ToolCallId,
+      output: z.array(ProgressChunk).optional(),
+      message: z.string().optional(),
+      display: z.string().optional(),
+    }),
   { raw: true },
 );
 export type ToolProgress = z.infer<typeof ToolsProgress.params>;
 
 /** A line for the kernel's log; no context needed. */
-export const HostLog = notification(
-  "host/log",
+export const HostLog = notification("host/log", () =>
   fromPlugin({
     level: z.enum(["debug", "info", "warn", "error"]),
     message: boundedText(0, 4096),
@@ -58,31 +58,33 @@ export const MAX_INLINE_ARTIFACT_BYTES = 1024 * 1024;
  */
 export const ArtifactsRead = request(
   "host/artifacts/read",
-  fromPlugin({
-    context_id: ContextId,
-    uri: boundedText(1, 1024),
-    /** Zero-based first line. */
-    offset: Count.optional(),
-    /** Start inside that line. */
-    byte: Count.optional(),
-    limit: z.int().min(1).optional(),
-    /** First byte of a range; the answer then has `data` in place of `text`. */
-    byte_offset: Count.optional(),
-    byte_limit: z.int().min(1).max(MAX_INLINE_ARTIFACT_BYTES).optional(),
-  }).refine(isPageOrRange, { error: "expected a page of lines or both members of a byte range" }),
-  toPlugin({
-    text: z.string().optional(),
-    /** Base64. */
-    data: z.string().optional(),
-    /** Null at the end and in a range. */
-    next_offset: Count.nullable(),
-    /** Byte inside that line, in a range the next `byte_offset`; null at the end. */
-    next_byte: Count.nullable(),
-    total_lines: Count,
-    total_bytes: Count,
-    /** `artifact` or `artifact.<stream>`. */
-    source: z.string(),
-  }),
+  () =>
+    fromPlugin({
+      context_id: ContextId,
+      uri: boundedText(1, 1024),
+      /** Zero-based first line. */
+      offset: Count.optional(),
+      /** Start inside that line. */
+      byte: Count.optional(),
+      limit: z.int().min(1).optional(),
+      /** First byte of a range; the answer then has `data` in place of `text`. */
+      byte_offset: Count.optional(),
+      byte_limit: z.int().min(1).max(MAX_INLINE_ARTIFACT_BYTES).optional(),
+    }).refine(isPageOrRange, { error: "expected a page of lines or both members of a byte range" }),
+  () =>
+    toPlugin({
+      text: z.string().optional(),
+      /** Base64. */
+      data: z.string().optional(),
+      /** Null at the end and in a range. */
+      next_offset: Count.nullable(),
+      /** Byte inside that line, in a range the next `byte_offset`; null at the end. */
+      next_byte: Count.nullable(),
+      total_lines: Count,
+      total_bytes: Count,
+      /** `artifact` or `artifact.<stream>`. */
+      source: z.string(),
+    }),
 );
 
 function isPageOrRange(params: {
@@ -101,14 +103,15 @@ function isPageOrRange(params: {
 /** Stores text, bytes or a file of the scratch directory as an artifact of the calling session (E-118). */
 export const ArtifactsWrite = request(
   "host/artifacts/write",
-  fromPlugin({
-    context_id: ContextId,
-    text: z.string().optional(),
-    /** Base64. */
-    data: z.string().optional(),
-    scratch: ScratchName.optional(),
-  }).refine(({ text, data, scratch }) => isOneOf(text, data, scratch), {
-    error: "expected exactly one of text, data, scratch",
-  }),
-  toPlugin({ uri: z.string(), sha256: Digest, bytes: Count }),
+  () =>
+    fromPlugin({
+      context_id: ContextId,
+      text: z.string().optional(),
+      /** Base64. */
+      data: z.string().optional(),
+      scratch: ScratchName.optional(),
+    }).refine(({ text, data, scratch }) => isOneOf(text, data, scratch), {
+      error: "expected exactly one of text, data, scratch",
+    }),
+  () => toPlugin({ uri: z.string(), sha256: Digest, bytes: Count }),
 );

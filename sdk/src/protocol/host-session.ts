@@ -17,30 +17,31 @@ import { PermissionAction } from "./tool.ts";
 /** Reads one section of the kernel's configuration that the manifest lists; secrets are null (E-121). */
 export const ConfigGet = request(
   "host/config/get",
-  fromPlugin({ section: boundedText(1, 64) }),
-  toPlugin({ value: z.unknown() }),
+  () => fromPlugin({ section: boundedText(1, 64) }),
+  () => toPlugin({ value: z.unknown() }),
 );
 
 /** Facts about the session behind a context; private to the harness, never to be passed on outside (E-126). */
 export const SessionInfo = request(
   "host/session/info",
-  fromPlugin({ context_id: ContextId }),
-  toPlugin({
-    session_id: SessionId,
-    root_session_id: SessionId,
-    parent_session_id: SessionId.optional(),
-    /** 0 for a root. */
-    depth: Count,
-    handle: z.string().nullable(),
-    agent: AgentId,
-    run_id: RunId.optional(),
-    cwd: z.string(),
-    workspace_root: z.string(),
-    /** The model that made the call; only above tier untrusted. */
-    model: z
-      .object({ key: ModelKey, input: z.array(z.enum(["text", ...MediaKind.options])) })
-      .optional(),
-  }),
+  () => fromPlugin({ context_id: ContextId }),
+  () =>
+    toPlugin({
+      session_id: SessionId,
+      root_session_id: SessionId,
+      parent_session_id: SessionId.optional(),
+      /** 0 for a root. */
+      depth: Count,
+      handle: z.string().nullable(),
+      agent: AgentId,
+      run_id: RunId.optional(),
+      cwd: z.string(),
+      workspace_root: z.string(),
+      /** The model that made the call; only above tier untrusted. */
+      model: z
+        .object({ key: ModelKey, input: z.array(z.enum(["text", ...MediaKind.options])) })
+        .optional(),
+    }),
 );
 
 /**
@@ -49,26 +50,28 @@ export const SessionInfo = request(
  */
 export const PermissionAsk = request(
   "host/permission/ask",
-  fromPlugin({
-    context_id: ContextId,
-    resources: z
-      .array(
-        z.strictObject({
-          /** One that the tool's declaration names. */
-          action: PermissionAction,
-          /** For action `plugin`: the tool's permission name, or it and a space in front of more. */
-          label: controlFreeText(1, 4096),
-        }),
-      )
-      .min(1)
-      .max(64),
-    /** Shown to whoever is asked. */
-    reason: boundedText(1, 1024),
-  }),
-  toPlugin({
-    granted: z.boolean(),
-    source: DecisionSource,
-    /** Words of whoever refused. */
-    feedback: z.string().optional(),
-  }),
+  () =>
+    fromPlugin({
+      context_id: ContextId,
+      resources: z
+        .array(
+          z.strictObject({
+            /** One that the tool's declaration names. */
+            action: PermissionAction,
+            /** For action `plugin`: the tool's permission name, or it and a space in front of more. */
+            label: controlFreeText(1, 4096),
+          }),
+        )
+        .min(1)
+        .max(64),
+      /** Shown to whoever is asked. */
+      reason: boundedText(1, 1024),
+    }),
+  () =>
+    toPlugin({
+      granted: z.boolean(),
+      source: DecisionSource,
+      /** Words of whoever refused. */
+      feedback: z.string().optional(),
+    }),
 );

@@ -13,30 +13,32 @@ export const SkillDescriptor = z.looseObject({
 
 export const SkillsList = request(
   "host/skills/list",
-  fromPlugin({ context_id: ContextId }),
-  toPlugin({ skills: z.array(SkillDescriptor) }),
+  () => fromPlugin({ context_id: ContextId }),
+  () => toPlugin({ skills: z.array(SkillDescriptor) }),
 );
 
 /** A skill and its text with the arguments filled in. */
 export const SkillsGet = request(
   "host/skills/get",
-  fromPlugin({ context_id: ContextId, name: boundedText(1, 128), args: boundedText(0, 65_536) }),
-  toPlugin({ skill: SkillDescriptor, rendered: z.string() }),
+  () =>
+    fromPlugin({ context_id: ContextId, name: boundedText(1, 128), args: boundedText(0, 65_536) }),
+  () => toPlugin({ skill: SkillDescriptor, rendered: z.string() }),
 );
 
 /** Makes a skill part of the session's record. */
 export const SkillsCommit = request(
   "host/skills/commit",
-  fromPlugin({
-    context_id: ContextId,
-    name: boundedText(1, 128),
-    args: boundedText(0, 65_536),
-    rendered_body: boundedText(0, 1024 * 1024),
-    source_path: boundedText(1, 4096),
-    base_dir: boundedText(1, 4096),
-    supporting_files: z.array(boundedText(1, 4096)).max(10),
-    allowed_tools: z.array(boundedText(1, 4096)).max(256).optional(),
-    model: JsonObject.optional(),
-  }),
-  toPlugin({ event: z.enum(["skill_loaded", "skill_invocation_noted"]) }),
+  () =>
+    fromPlugin({
+      context_id: ContextId,
+      name: boundedText(1, 128),
+      args: boundedText(0, 65_536),
+      rendered_body: boundedText(0, 1024 * 1024),
+      source_path: boundedText(1, 4096),
+      base_dir: boundedText(1, 4096),
+      supporting_files: z.array(boundedText(1, 4096)).max(10),
+      allowed_tools: z.array(boundedText(1, 4096)).max(256).optional(),
+      model: JsonObject.optional(),
+    }),
+  () => toPlugin({ event: z.enum(["skill_loaded", "skill_invocation_noted"]) }),
 );

@@ -28,20 +28,43 @@ export type ParamsInput<M extends Method | Notification> = z.input<M["params"]>;
 export type ResultOf<M extends Method> = z.infer<M["result"]>;
 export type ResultInput<M extends Method> = z.input<M["result"]>;
 
+/** Schemas are built when they are first used: a process uses few of them, and building them all takes its start. */
 export function request<P extends z.ZodType, R extends z.ZodType>(
   name: string,
-  params: P,
-  result: R,
+  buildParams: () => P,
+  buildResult: () => R,
 ): Method<P, R> {
-  return { kind: "request", name, params, result };
+  let params: P | undefined;
+  let result: R | undefined;
+  return {
+    kind: "request",
+    name,
+    get params() {
+      params ??= buildParams();
+      return params;
+    },
+    get result() {
+      result ??= buildResult();
+      return result;
+    },
+  };
 }
 
 export function notification<P extends z.ZodType>(
   name: string,
-  params: P,
+  buildParams: () => P,
   { raw = false } = {},
 ): Notification<P> {
-  return { kind: "notification", name, params, raw };
+  let params: P | undefined;
+  return {
+    kind: "notification",
+    name,
+    raw,
+    get params() {
+      params ??= buildParams();
+      return params;
+    },
+  };
 }
 
 /** What a plugin sends: unknown members are errors, `_meta` is always allowed (E-006). */

@@ -28,55 +28,61 @@ import {
 /** First frame of every connection; nothing else is sent until it is answered (E-022…E-024). */
 export const PluginInitialize = request(
   "plugin/initialize",
-  toPlugin({
-    /** The kernel's; answer with the same. */
-    protocol_version: z.string(),
-    /** Of the kernel. */
-    engine_version: z.string(),
-    plugin: z.object({
-      name: PluginName,
-      tier: TrustTier,
-      /** Null without a manifest. */
-      manifest_digest: Revision.nullable(),
+  () =>
+    toPlugin({
+      /** The kernel's; answer with the same. */
+      protocol_version: z.string(),
+      /** Of the kernel. */
+      engine_version: z.string(),
+      plugin: z.object({
+        name: PluginName,
+        tier: TrustTier,
+        /** Null without a manifest. */
+        manifest_digest: Revision.nullable(),
+      }),
+      capabilities: z.object({
+        ping: z.boolean(),
+        shutdown: z.boolean(),
+        tools: z.boolean(),
+        event_streaming: z.boolean(),
+        event_publishing: z.boolean(),
+        interception: z.boolean(),
+        prepare: z.boolean(),
+        progress: z.boolean(),
+        /** Whether output may come as raw bytes behind its frame (E-016). */
+        raw_output: z.boolean().optional(),
+        dynamic_tools: z.boolean(),
+        /** Host grants in force, after tier and user grants. */
+        services: z.array(HostGrant),
+      }),
+      /** The `config` table of the plugin's entry. */
+      config: JsonObject,
+      /** Absolute folders: the user's, a private one that survives restarts, a private one removed after exit (E-048). */
+      paths: z.object({ workspace: z.string(), data: z.string(), scratch: z.string() }),
+      limits: z.object({ frame_bytes: Count, progress_window_bytes: Count }),
     }),
-    capabilities: z.object({
-      ping: z.boolean(),
-      shutdown: z.boolean(),
-      tools: z.boolean(),
-      event_streaming: z.boolean(),
-      event_publishing: z.boolean(),
-      interception: z.boolean(),
-      prepare: z.boolean(),
-      progress: z.boolean(),
-      /** Whether output may come as raw bytes behind its frame (E-016). */
-      raw_output: z.boolean().optional(),
-      dynamic_tools: z.boolean(),
-      /** Host grants in force, after tier and user grants. */
-      services: z.array(HostGrant),
+  () =>
+    fromPlugin({
+      protocol_version: z.string(),
+      /** Equal to `plugin.name` of the params. */
+      name: z.string(),
+      version: Semver,
+      /** Absent: as in the manifest (E-035). */
+      capabilities: Capabilities.optional(),
+      /** Absent: as in the manifest; required without one (E-035). */
+      tools: z.array(ToolDeclaration).max(128).optional(),
+      manifest_digest: Revision.nullish(),
     }),
-    /** The `config` table of the plugin's entry. */
-    config: JsonObject,
-    /** Absolute folders: the user's, a private one that survives restarts, a private one removed after exit (E-048). */
-    paths: z.object({ workspace: z.string(), data: z.string(), scratch: z.string() }),
-    limits: z.object({ frame_bytes: Count, progress_window_bytes: Count }),
-  }),
-  fromPlugin({
-    protocol_version: z.string(),
-    /** Equal to `plugin.name` of the params. */
-    name: z.string(),
-    version: Semver,
-    /** Absent: as in the manifest (E-035). */
-    capabilities: Capabilities.optional(),
-    /** Absent: as in the manifest; required without one (E-035). */
-    tools: z.array(ToolDeclaration).max(128).optional(),
-    manifest_digest: Revision.nullish(),
-  }),
 );
 
 /** Are you there? Answered within 2 s (E-026). */
-export const PluginPing = request("plugin/ping", toPlugin({}), fromPlugin({}));
+export const PluginPing = request(
+  "plugin/ping",
+  () => toPlugin({}),
+  () => fromPlugin({}),
+);
 /** Finish or drop work and exit before the grace period ends (E-026). */
-export const PluginShutdown = notification("plugin/shutdown", toPlugin({}));
+export const PluginShutdown = notification("plugin/shutdown", () => toPlugin({}));
 
 const invocation = {
   tool: ToolName,
@@ -106,20 +112,21 @@ export type PreparedResource = z.infer<typeof PreparedResource>;
 /** Looks at the world before a call, without any effect on it; answers within 5 s (E-082…E-086). */
 export const ToolsPrepare = request(
   "plugin/tools/prepare",
-  toPlugin(invocation),
-  fromPlugin({
-    resources: z.array(PreparedResource).min(1).max(64),
-    /** Normalized arguments; they replace the originals for identity and call. */
-    arguments: JsonObject.optional(),
-    /** `file:` and `path:` keys exclude each other over all plugins, any other key within this plugin (T 1.7). */
-    serialize: z.array(boundedText(1, 512)).max(4).optional(),
-    /** Opaque; good for one call. */
-    prepared: boundedText(1, 8192).optional(),
-    title: controlFreeText(1, 1024).optional(),
-    primary_argument: controlFreeText(0, 1024).optional(),
-    /** Shown with an approval only; untrusted text. */
-    detail: boundedText(0, 64 * 1024).optional(),
-  }),
+  () => toPlugin(invocation),
+  () =>
+    fromPlugin({
+      resources: z.array(PreparedResource).min(1).max(64),
+      /** Normalized arguments; they replace the originals for identity and call. */
+      arguments: JsonObject.optional(),
+      /** `file:` and `path:` keys exclude each other over all plugins, any other key within this plugin (T 1.7). */
+      serialize: z.array(boundedText(1, 512)).max(4).optional(),
+      /** Opaque; good for one call. */
+      prepared: boundedText(1, 8192).optional(),
+      title: controlFreeText(1, 1024).optional(),
+      primary_argument: controlFreeText(0, 1024).optional(),
+      /** Shown with an approval only; untrusted text. */
+      detail: boundedText(0, 64 * 1024).optional(),
+    }),
 );
 /**
  * Right before an approval that was waited for takes effect: does what was prepared still hold? If not, the answer is
@@ -127,12 +134,11 @@ export const ToolsPrepare = request(
  */
 export const ToolsRevalidate = request(
   "plugin/tools/revalidate",
-  toPlugin({ invocation_id: ToolCallId, prepared: z.string() }),
-  fromPlugin({}),
+  () => toPlugin({ invocation_id: ToolCallId, prepared: z.string() }),
+  () => fromPlugin({}),
 );
 /** These tokens will never be used; let go of what they hold (E-084). */
-export const ToolsDiscard = notification(
-  "plugin/tools/discard",
+export const ToolsDiscard = notification("plugin/tools/discard", () =>
   toPlugin({ prepared: z.array(z.string()) }),
 );
 
@@ -183,38 +189,42 @@ export type ToolCallResult = z.infer<typeof ToolCallResult>;
 /** Runs one call; its first act is to check that what was prepared still holds (E-090, E-091). */
 export const ToolsCall = request(
   "plugin/tools/call",
-  toPlugin({
-    ...invocation,
-    /** First label of the first resource; null for a name-only check. */
-    resource: z.string().nullable(),
-    /** The token of the preparation; null without one. */
-    prepared: z.string().nullable(),
-    /** True: `plugin/tools/stdin` may follow. */
-    stdin: z.boolean(),
-    /** What the model will see of the output; a tool need not cut anything. */
-    limits: z.object({ max_lines: Count, max_bytes: Count }),
-  }),
-  ToolCallResult,
+  () =>
+    toPlugin({
+      ...invocation,
+      /** First label of the first resource; null for a name-only check. */
+      resource: z.string().nullable(),
+      /** The token of the preparation; null without one. */
+      prepared: z.string().nullable(),
+      /** True: `plugin/tools/stdin` may follow. */
+      stdin: z.boolean(),
+      /** What the model will see of the output; a tool need not cut anything. */
+      limits: z.object({ max_lines: Count, max_bytes: Count }),
+    }),
+  () => ToolCallResult,
 );
 
 /** Cumulative text bytes of one call that are captured (E-103). */
-export const ToolsProgressAck = notification(
-  "plugin/tools/progress_ack",
+export const ToolsProgressAck = notification("plugin/tools/progress_ack", () =>
   toPlugin({ invocation_id: ToolCallId, bytes: Count }),
 );
 
 /** Feeds a call's standard input; after `eof` or exit `accepted` is false (E-106). */
 export const ToolsStdin = request(
   "plugin/tools/stdin",
-  toPlugin({ invocation_id: ToolCallId, data: z.string().optional(), eof: z.boolean() }),
-  fromPlugin({ accepted: z.boolean() }),
+  () => toPlugin({ invocation_id: ToolCallId, data: z.string().optional(), eof: z.boolean() }),
+  () => fromPlugin({ accepted: z.boolean() }),
 );
 
 /** Channel `$host` of a shared host process: check and load a plugin's entry (E-014). */
 export const ProcessAttach = request(
   "process/attach",
-  toPlugin({ plugin: PluginName, entry: z.string(), sha256: Digest.nullable() }),
-  Empty,
+  () => toPlugin({ plugin: PluginName, entry: z.string(), sha256: Digest.nullable() }),
+  () => Empty,
 );
 /** Channel `$host`: the plugin is no longer served by this process. */
-export const ProcessDetach = request("process/detach", toPlugin({ plugin: PluginName }), Empty);
+export const ProcessDetach = request(
+  "process/detach",
+  () => toPlugin({ plugin: PluginName }),
+  () => Empty,
+);

@@ -8,13 +8,14 @@ const ServiceResult = z.record(z.string(), z.unknown());
 /** A request of a client's that the plugin which provides the service answers (E-122). Params may hold secrets. */
 export const ServiceCall = request(
   "plugin/service/call",
-  toPlugin({
-    /** One of the manifest's `provides`. */
-    service: boundedText(1, 64),
-    method: boundedText(1, 128),
-    params: JsonObject,
-    /** There when the params name a session; lasts until the answer. */
-    context_id: ContextId.optional(),
-  }),
-  ServiceResult,
+  () =>
+    toPlugin({
+      /** One of the manifest's `provides`. */
+      service: boundedText(1, 64),
+      method: boundedText(1, 128),
+      params: JsonObject,
+      /** There when the params name a session; lasts until the answer. */
+      context_id: ContextId.optional(),
+    }),
+  () => ServiceResult,
 );

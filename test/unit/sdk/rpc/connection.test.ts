@@ -18,12 +18,20 @@ import { openRawPeer } from "../support/raw-peer.ts";
 
 const Add = request(
   "test/add",
-  toPlugin({ a: z.number(), b: z.number() }),
-  fromPlugin({ sum: z.number() }),
+  () => toPlugin({ a: z.number(), b: z.number() }),
+  () => fromPlugin({ sum: z.number() }),
 );
-const Wait = request("test/wait", toPlugin({}), fromPlugin({}));
-const Ask = request("host/ask", fromPlugin({ q: z.string() }), toPlugin({ answer: z.string() }));
-const Tick = notification("host/tick", fromPlugin({ n: z.number() }));
+const Wait = request(
+  "test/wait",
+  () => toPlugin({}),
+  () => fromPlugin({}),
+);
+const Ask = request(
+  "host/ask",
+  () => fromPlugin({ q: z.string() }),
+  () => toPlugin({ answer: z.string() }),
+);
+const Tick = notification("host/tick", () => fromPlugin({ n: z.number() }));
 
 function connectPair(
   plugin: Partial<ConnectionOptions> = {},

@@ -7,7 +7,11 @@ import * as z from "zod";
 
 const KIB = 1024;
 const REQUESTS = 2000;
-const Ask = request("host/ask", fromPlugin({}), toPlugin({ answer: z.string() }));
+const Ask = request(
+  "host/ask",
+  () => fromPlugin({}),
+  () => toPlugin({ answer: z.string() }),
+);
 
 /** A kernel's end whose peer has sent many requests and reads nothing yet. */
 function openFlooded(

@@ -5,10 +5,10 @@ import * as z from "zod";
 
 const Echo = request(
   "test/echo",
-  z.object({ list: z.array(z.number()) }),
-  z.object({ list: z.array(z.number()) }),
+  () => z.object({ list: z.array(z.number()) }),
+  () => z.object({ list: z.array(z.number()) }),
 );
-const Note = notification("test/note", z.object({ n: z.number() }));
+const Note = notification("test/note", () => z.object({ n: z.number() }));
 
 test("values cross without sharing mutable state", async () => {
   const [left, right] = createMemoryPair();

@@ -6,8 +6,8 @@ import * as z from "zod";
 import { openRawPeer, type RawPeer } from "../support/raw-peer.ts";
 
 const MIB = 1024 * 1024;
-const Bulk = notification("bulk", z.object({ n: z.int().optional() }), { raw: true });
-const Plain = notification("plain", z.object({}));
+const Bulk = notification("bulk", () => z.object({ n: z.int().optional() }), { raw: true });
+const Plain = notification("plain", () => z.object({}));
 
 /** What a connection makes of a pipe: the bytes of every `bulk`, `plain`, and what was reported. */
 function listenTo(peer: RawPeer) {

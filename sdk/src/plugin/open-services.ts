@@ -18,7 +18,7 @@ import type { ParamsFor, ServiceClient } from "./service-client.ts";
 
 const REQUEST_TIMEOUT_MS = 30_000;
 
-/** The services themselves, with the schemas of all their requests. */
+/** The kernel services of one request (E-118). */
 export function openServices(
   connection: Connection,
   contextId: string,
