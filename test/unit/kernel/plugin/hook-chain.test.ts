@@ -3,11 +3,6 @@ import { CookieError, type HookName, type RunId } from "@cookie-agent/sdk/protoc
 import { describe, expect, onTestFinished, test } from "vitest";
 import { HookChain, type HookPass } from "../../../../kernel/src/plugin/hook-chain.ts";
 import type { HookPlugins, HookSite } from "../../../../kernel/src/plugin/hook-site.ts";
-import {
-  beforeCompact,
-  beforeFork,
-  beforeRevert,
-} from "../../../../kernel/src/plugin/session-operation-hooks.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
 import { delivered, type HookPlugin, writeHookPlugins } from "../../../support/hook-plugin.ts";
 import { createTempProject } from "../../../support/temp-project.ts";
@@ -91,6 +86,24 @@ describe("a chain", () => {
     expect(asked).toHaveLength(1);
   });
 
+  test.for([
+    ["not now", "not now"],
+    [undefined, "the plugin a gave no reason"],
+  ])("[E-163] a block for the reason %s ends it, and is told", async ([reason, told]) => {
+    const { chain, notes, asked } = chainOf({ a: { action: "handled", reason }, b: to("1") });
+    const pass: typeof TEXT = {
+      ...TEXT,
+      take: (_text, answer) => ({ kind: "block", reason: answer.reason }),
+    };
+    expect(await chain.run("user_before_input", SITE, pass, never())).toEqual({
+      kind: "blocked",
+      plugin: "a",
+      reason: told,
+    });
+    expect(notes).toEqual([`a hook_blocked: user_before_input: ${told}`]);
+    expect(asked).toHaveLength(1);
+  });
+
   test("a failure that is none of the plugin's is not hidden", async () => {
     const { chain } = chainOf({ a: new TypeError("a bug") });
     await expect(chain.run("user_before_input", SITE, TEXT, never())).rejects.toThrow("a bug");
@@ -110,97 +123,6 @@ describe("a chain", () => {
       code: "cancelled",
     });
   });
-});
-
-describe("hooks of session operations", () => {
-  const compaction = { checkpointId: "c-1", instructions: "Be short." };
-
-  test("[E-160] [E-166] compaction: additions gather, an override stands, each sees both", async () => {
-    const { chain, asked } = chainOf({
-      a: { addendum: "keep names" },
-      b: { instructions_override: "Be long.", addendum: "keep dates" },
-      c: {},
-    });
-    expect(await beforeCompact(chain, SITE, compaction, never())).toEqual({
-      kind: "passed",
-      state: { additions: ["keep names", "keep dates"], override: "Be long." },
-    });
-    expect(asked.map(({ facts }) => facts)).toEqual([
-      { checkpoint_id: "c-1", additions: [], instructions: "Be short." },
-      { checkpoint_id: "c-1", additions: ["keep names"], instructions: "Be short." },
-      { checkpoint_id: "c-1", additions: ["keep names", "keep dates"], instructions: "Be long." },
-    ]);
-  });
-
-  test("[E-163] compaction: a cancel ends the chain with its reason", async () => {
-    const { chain, notes } = chainOf({ a: { cancel: true, reason: "not now" }, b: {} });
-    expect(await beforeCompact(chain, SITE, compaction, never())).toEqual({
-      kind: "blocked",
-      plugin: "a",
-      reason: "not now",
-    });
-    expect(notes).toEqual(["a hook_blocked: session_before_compact: not now"]);
-  });
-
-  test("[E-166] compaction: additions over 64 KiB together and a longer override are skipped", async () => {
-    const half = "x".repeat(33_000);
-    const { chain, notes } = chainOf({
-      a: { addendum: half },
-      b: { addendum: half },
-      c: { instructions_override: "y".repeat(65_537) },
-    });
-    expect(await beforeCompact(chain, SITE, compaction, never())).toEqual({
-      kind: "passed",
-      state: { additions: [half], override: null },
-    });
-    expect(notes.map((note) => note.slice(0, 22))).toEqual([
-      "b invalid_modification",
-      "c invalid_modification",
-    ]);
-  });
-
-  test("[E-160] [E-163] fork: allowed by all, or blocked by one", async () => {
-    const allowed = chainOf({ a: { action: "allow" } });
-    expect(await beforeFork(allowed.chain, SITE, 7, never())).toMatchObject({ kind: "passed" });
-    expect(allowed.asked[0]?.facts).toEqual({ through_seq: 7 });
-    const { chain } = chainOf({ a: { action: "block" }, b: { action: "allow" } });
-    expect(await beforeFork(chain, SITE, 7, never())).toEqual({
-      kind: "blocked",
-      plugin: "a",
-      reason: "the plugin a gave no reason",
-    });
-  });
-
-  test("[E-160] [E-163] revert: an override is what the next one sees, a block ends it", async () => {
-    const revert = { throughSeq: 3, instructions: null };
-    const { chain, asked } = chainOf({
-      a: { action: "override", instructions_override: "Start anew." },
-      b: { action: "allow" },
-    });
-    expect(await beforeRevert(chain, SITE, revert, never())).toEqual({
-      kind: "passed",
-      state: "Start anew.",
-    });
-    expect(asked[1]?.facts).toEqual({ through_seq: 3, instructions: "Start anew." });
-    const blocking = chainOf({ a: { action: "block", reason: "no" } });
-    expect(await beforeRevert(blocking.chain, SITE, revert, never())).toMatchObject({
-      kind: "blocked",
-      reason: "no",
-    });
-  });
-
-  test.for(["compact", "fork", "revert"] as const)(
-    "[E-204] %s: a required plugin that fails blocks it",
-    async (operation) => {
-      const { chain } = chainOf({ a: new CookieError("timeout", "late") }, ["a"]);
-      const outcome = {
-        compact: () => beforeCompact(chain, SITE, compaction, never()),
-        fork: () => beforeFork(chain, SITE, 7, never()),
-        revert: () => beforeRevert(chain, SITE, { throughSeq: 3, instructions: null }, never()),
-      };
-      expect(await outcome[operation]()).toMatchObject({ kind: "failure", plugin: "a" });
-    },
-  );
 });
 
 describe("over real processes", () => {
