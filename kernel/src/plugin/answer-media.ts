@@ -16,7 +16,7 @@ import { decodeBase64 } from "../support/decode-base64.ts";
 import { requireReadable } from "./artifact-rights.ts";
 import type { HostRequestsOptions } from "./host-requests-options.ts";
 import type { CallContext } from "./host-services.ts";
-import { requireSession } from "./serve-method.ts";
+import { requireSession } from "./open-context.ts";
 
 const MAX_SNIFF_DATA_BYTES = 64 * 1024;
 

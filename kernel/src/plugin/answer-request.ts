@@ -1,7 +1,6 @@
 import {
   ConfigGet,
   CookieError,
-  type HostGrant,
   MediaDeliver,
   MediaSniff,
   type Method,
@@ -11,25 +10,19 @@ import {
 import { deliverMedia, sniffContent } from "./answer-media.ts";
 import { answerAsk, answerConfig, answerInfo } from "./answer-session.ts";
 import type { HostRequestsOptions } from "./host-requests-options.ts";
-import { notGranted, openContext } from "./serve-method.ts";
+import { openContext } from "./open-context.ts";
 
-/** Services that this kernel does not offer yet: nobody is granted them. */
-const UNSERVED: Readonly<Record<string, HostGrant>> = {
-  "host/delegation/cancel": "delegation",
-  "host/delegation/result": "delegation",
-  "host/delegation/start": "delegation",
-  "host/delegation/targets": "delegation",
-  "host/goals/get": "goals",
-  "host/goals/update": "goals",
-  "host/messages/send": "messaging",
-  "host/skills/commit": "skills.commit",
-  "host/skills/get": "skills.read",
-  "host/skills/list": "skills.read",
-};
+/** The requests that are answered here. */
+export type LaterRequest =
+  | "host/config/get"
+  | "host/media/deliver"
+  | "host/media/sniff"
+  | "host/permission/ask"
+  | "host/session/info";
 
 /** Answers one request of an initialized plugin: granted, params, context, in this order (E-118). */
 export async function answerRequest(
-  name: string,
+  name: LaterRequest,
   raw: unknown,
   options: HostRequestsOptions,
   signal: AbortSignal,
@@ -53,8 +46,6 @@ export async function answerRequest(
       const { context, params } = openContext(raw, options, MediaDeliver, "media", "call");
       return checked(MediaDeliver, await deliverMedia(context, params, options));
     }
-    default:
-      throw notGranted(name, UNSERVED[name] ?? name);
   }
 }
 

@@ -13,7 +13,7 @@ import {
   parseParams,
   requireSession,
   unknownSession,
-} from "./serve-method.ts";
+} from "./open-context.ts";
 
 /** A section of the configuration; the one service that needs no context (E-121). */
 export async function answerConfig(

@@ -1,5 +1,4 @@
 import {
-  CookieError,
   type EmitResult,
   type ParamsOf,
   PluginEmit,
@@ -7,6 +6,7 @@ import {
   PluginEmitResult,
 } from "@cookie-agent/sdk/protocol";
 import type { Connection } from "@cookie-agent/sdk/rpc";
+import { notInitialized } from "./open-context.ts";
 
 /** Answers to notifications that may wait for a plugin to read them; those on top of it are dropped (E 12). */
 const MAX_WAITING_ANSWERS = 1024;
@@ -22,7 +22,7 @@ export function serveEmit(
   rpc.onRequest(PluginEmit, (emission) => {
     const act = publish();
     if (act !== undefined) return act(emission);
-    throw new CookieError("not_initialized", "answer plugin/initialize before plugin/emit");
+    throw notInitialized(PluginEmit.name);
   });
   let waiting = 0;
   const answer = async (result: Promise<EmitResult>) => {

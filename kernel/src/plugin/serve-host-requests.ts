@@ -2,18 +2,21 @@ import {
   ArtifactsRead,
   ArtifactsWrite,
   CookieError,
+  type HostGrant,
   HostLog,
   MAX_INLINE_ARTIFACT_BYTES,
+  type Method,
   type ParamsOf,
   type ResultInput,
 } from "@cookie-agent/sdk/protocol";
 import type { Connection } from "@cookie-agent/sdk/rpc";
+import * as z from "zod";
 import { decodeBase64 } from "../support/decode-base64.ts";
 import { requireReadable } from "./artifact-rights.ts";
 import type { HostRequestsOptions } from "./host-requests-options.ts";
 import type { CallContext } from "./host-services.ts";
+import { type OpenedContext, openContext, requireInitialized } from "./open-context.ts";
 import { serveLaterRequests } from "./serve-later-requests.ts";
-import { serveMethod } from "./serve-method.ts";
 
 /**
  * Answers what a plugin asks of the kernel (section 8). In this order: initialized, granted, params, context (E-118).
@@ -22,23 +25,33 @@ import { serveMethod } from "./serve-method.ts";
 export function serveHostRequests(rpc: Connection, options: HostRequestsOptions): void {
   const { plugin, services, grants } = options;
   rpc.onNotification(HostLog, (params) => services.log(plugin, params));
-  serveMethod(rpc, options, ArtifactsRead, "artifacts.read", "request", async (context, params) => {
+  serveContents(rpc, options, ArtifactsRead, "artifacts.read", async ({ context, params }) => {
     requireReadable(context, params.context_id, params.uri, options);
     return services.readArtifact(context, params);
   });
-  serveMethod(
-    rpc,
-    options,
-    ArtifactsWrite,
-    "artifacts.write",
-    "request",
-    async (context, params) => {
-      const stored = await storeContent(context, params, options);
-      grants.noteWritten(params.context_id, stored.sha256);
-      return stored;
-    },
-  );
+  serveContents(rpc, options, ArtifactsWrite, "artifacts.write", async ({ context, params }) => {
+    const stored = await storeContent(context, params, options);
+    grants.noteWritten(params.context_id, stored.sha256);
+    return stored;
+  });
   serveLaterRequests(rpc, options);
+}
+
+/** Serves one method that moves artifacts. */
+function serveContents<M extends Method>(
+  rpc: Connection,
+  options: HostRequestsOptions,
+  method: M,
+  service: HostGrant,
+  act: (opened: OpenedContext<M>) => Promise<ResultInput<M>>,
+): void {
+  // The connection would check the params first, and tell a plugin without the right about them.
+  const unchecked = { ...method, params: z.unknown() };
+  const serve = async (raw: unknown) => {
+    requireInitialized(options, method.name);
+    return act(openContext(raw, options, method, service, "request"));
+  };
+  rpc.onRequest(unchecked, serve, { bulky: true });
 }
 
 async function storeContent(

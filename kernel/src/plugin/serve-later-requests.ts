@@ -1,39 +1,55 @@
+import type { HostGrant } from "@cookie-agent/sdk/protocol";
 import type { Connection } from "@cookie-agent/sdk/rpc";
 import * as z from "zod";
+import type { LaterRequest } from "./answer-request.ts";
 import type { HostRequestsOptions } from "./host-requests-options.ts";
-import { requireInitialized } from "./serve-method.ts";
+import { notGranted, requireInitialized } from "./open-context.ts";
 
-/** Requests that most plugins never make: what they need, their schemas included, is loaded when one comes. */
-const NAMES = [
-  "host/config/get",
-  "host/delegation/cancel",
-  "host/delegation/result",
-  "host/delegation/start",
-  "host/delegation/targets",
-  "host/goals/get",
-  "host/goals/update",
-  "host/media/deliver",
-  "host/media/sniff",
-  "host/messages/send",
-  "host/permission/ask",
-  "host/session/info",
-  "host/skills/commit",
-  "host/skills/get",
-  "host/skills/list",
-];
+/**
+ * Requests that most plugins never make: what they need, their schemas included, is loaded when one comes. Bulky are those
+ * that read or store whole files; the others are small, or wait for somebody.
+ */
+const LATER: Readonly<Record<LaterRequest, { readonly bulky: boolean }>> = {
+  "host/config/get": { bulky: false },
+  "host/media/deliver": { bulky: true },
+  "host/media/sniff": { bulky: true },
+  "host/permission/ask": { bulky: false },
+  "host/session/info": { bulky: false },
+};
 
-/** Those that read or store whole files; the others are small, or wait for somebody. */
-const BULKY: ReadonlySet<string> = new Set(["host/media/deliver", "host/media/sniff"]);
+/** Services that this kernel does not offer yet: nobody is granted them. */
+const UNSERVED: Readonly<Record<string, HostGrant>> = {
+  "host/delegation/cancel": "delegation",
+  "host/delegation/result": "delegation",
+  "host/delegation/start": "delegation",
+  "host/delegation/targets": "delegation",
+  "host/goals/get": "goals",
+  "host/goals/update": "goals",
+  "host/messages/send": "messaging",
+  "host/skills/commit": "skills.commit",
+  "host/skills/get": "skills.read",
+  "host/skills/list": "skills.read",
+};
 
 export function serveLaterRequests(rpc: Connection, options: HostRequestsOptions): void {
-  const anything = z.unknown();
-  for (const name of NAMES) {
-    const method = { kind: "request", name, params: anything, result: anything } as const;
+  for (const [name, { bulky }] of Object.entries(LATER)) {
     const serve = async (raw: unknown, signal: AbortSignal) => {
       requireInitialized(options, name);
       const { answerRequest } = await import("./answer-request.ts");
-      return answerRequest(name, raw, options, signal);
+      return answerRequest(name as LaterRequest, raw, options, signal);
     };
-    rpc.onRequest(method, serve, { bulky: BULKY.has(name) });
+    rpc.onRequest(unchecked(name), serve, { bulky });
   }
+  for (const [name, service] of Object.entries(UNSERVED)) {
+    rpc.onRequest(unchecked(name), () => {
+      requireInitialized(options, name);
+      throw notGranted(name, service);
+    });
+  }
+}
+
+/** The connection would check the params first, and load their schemas for it. */
+function unchecked(name: string) {
+  const anything = z.unknown();
+  return { kind: "request", name, params: anything, result: anything } as const;
 }

@@ -4,10 +4,7 @@ import {
   type HostGrant,
   type Method,
   type ParamsOf,
-  type ResultInput,
 } from "@cookie-agent/sdk/protocol";
-import type { Connection } from "@cookie-agent/sdk/rpc";
-import * as z from "zod";
 import type { ContextScope } from "./context-grants.ts";
 import type { HostRequestsOptions } from "./host-requests-options.ts";
 import type { CallContext } from "./host-services.ts";
@@ -18,25 +15,6 @@ type Contextual = { readonly context_id: ContextId };
 export interface OpenedContext<M extends Method> {
   readonly context: CallContext;
   readonly params: ParamsOf<M> & Contextual;
-}
-
-/** Serves one method of scope `request` or `call`; all of them move artifacts. */
-export function serveMethod<M extends Method>(
-  rpc: Connection,
-  options: HostRequestsOptions,
-  method: M,
-  service: HostGrant,
-  scope: ContextScope,
-  act: (context: CallContext, params: ParamsOf<M> & Contextual) => Promise<ResultInput<M>>,
-): void {
-  // The connection would check the params first, and tell a plugin without the right about them.
-  const unchecked = { ...method, params: z.unknown() };
-  const serve = async (raw: unknown) => {
-    requireInitialized(options, method.name);
-    const { context, params } = openContext(raw, options, method, service, scope);
-    return act(context, params);
-  };
-  rpc.onRequest(unchecked, serve, { bulky: true });
 }
 
 /** Throws the first that is missing of grant, valid params and a context of the scope, in this order (E-118). */
@@ -52,9 +30,15 @@ export function openContext<M extends Method>(
   return { context: options.grants.resolve(params.context_id, scope), params };
 }
 
-export function requireInitialized(options: HostRequestsOptions, method: string): void {
-  if (options.initialized()) return;
-  throw new CookieError("not_initialized", `answer plugin/initialize before ${method}`);
+export function requireInitialized(
+  { initialized }: Pick<HostRequestsOptions, "initialized">,
+  method: string,
+): void {
+  if (!initialized()) throw notInitialized(method);
+}
+
+export function notInitialized(method: string): CookieError {
+  return new CookieError("not_initialized", `answer plugin/initialize before ${method}`);
 }
 
 export function notGranted(method: string, capability: string): CookieError {
