@@ -70,13 +70,11 @@ export class PluginConnection {
   readonly #desk: RequestDesk;
   readonly #grants = new ContextGrants();
   readonly #calls: RunningCalls;
-  /** Aborts when a stopping connection has nothing open any more. */
-  readonly #quiet = new AbortController();
   #claims: TierClaims | undefined;
   #traffic: EventTraffic | undefined;
   #scratch = "";
-  /** Aborts when a connection that is being drained has nothing open any more. */
-  #drained: AbortController | undefined;
+  /** Ends the wait for open requests. */
+  #quiet: AbortController | undefined;
   #stopping = false;
   #ended = false;
 
@@ -99,9 +97,8 @@ export class PluginConnection {
       limits,
       onDeaf: (abandoned) => void this.#onDeaf(abandoned),
       onIdle: () => {
-        this.#drained?.abort();
-        if (this.#stopping) this.#quiet.abort();
-        else options.onIdle();
+        this.#quiet?.abort();
+        if (!this.#stopping) options.onIdle();
       },
     });
     serveHostRequests(this.#rpc, {
@@ -268,24 +265,26 @@ export class PluginConnection {
   /** Waits until nothing is open, at most so long; keeping new requests away is the caller's (E-064). */
   async drain(timeoutMs: number): Promise<void> {
     if (this.#slots.idle) return;
-    this.#drained = new AbortController();
-    await Promise.race([sleep(timeoutMs, this.#drained.signal), this.lost]);
+    const quiet = new AbortController();
+    this.#quiet = quiet;
+    await Promise.race([sleep(timeoutMs, quiet.signal), this.lost]);
     // An end of the wait by anything but the timer leaves no timer.
-    this.#drained.abort();
+    quiet.abort();
   }
 
   /** Cancels what runs, lets it clean up, then ends the plugin (E-065). Whatever happens, nothing is left. */
   async stop(): Promise<void> {
     if (this.#stopping) return;
     this.#stopping = true;
-    this.#drained?.abort();
+    // A drain under way has nothing to wait for any more.
+    this.#quiet?.abort();
     this.dynamicTools.close();
     const { limits, plugin, route } = this.#options;
     const reason = new CookieError("shutting_down", `the plugin ${plugin.name} is being stopped`);
     this.#slots.close(reason);
     this.#desk.interruptAll(reason);
     await Promise.all([
-      this.#slots.idle || sleep(limits.cancelCleanupMs, this.#quiet.signal),
+      this.drain(limits.cancelCleanupMs),
       this.#traffic?.drain(limits.cancelCleanupMs),
     ]);
     this.#traffic?.end();
