@@ -136,21 +136,21 @@ function judgeKnown(
     capabilities?.host === undefined
       ? plugin.claims.services
       : plugin.claims.services.filter((service) => capabilities.host?.includes(service));
-  const events = eventClaims(capabilities, plugin.claims.events);
-  const intercept = capabilities?.intercept ?? plugin.claims.intercept;
-  const dynamicTools =
-    plugin.claims.dynamicTools &&
-    (capabilities === undefined || capabilities.dynamic_tools === true);
-  if (tools === undefined) return { ...plugin.claims, services, events, intercept, dynamicTools };
+  const claims = {
+    ...plugin.claims,
+    services,
+    events: eventClaims(capabilities, plugin.claims.events),
+    intercept: capabilities?.intercept ?? plugin.claims.intercept,
+    dynamicTools:
+      plugin.claims.dynamicTools &&
+      (capabilities === undefined || capabilities.dynamic_tools === true),
+  };
+  if (tools === undefined) return claims;
   for (const tool of tools) checkDeclared(tool, declared);
   const served = new Set(tools.map(({ name }) => name));
   return {
-    ...plugin.claims,
-    services,
-    events,
-    intercept,
-    dynamicTools,
-    tools: plugin.claims.tools.filter(({ declaration }) => served.has(declaration.name)),
+    ...claims,
+    tools: claims.tools.filter(({ declaration }) => served.has(declaration.name)),
   };
 }
 

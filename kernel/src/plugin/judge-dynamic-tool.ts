@@ -4,7 +4,7 @@ import { safeText } from "../support/safe-text.ts";
 import { checkDynamicDeclaration } from "./check-declaration.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { ResolvedTool } from "./plugin-facts.ts";
-import { resolveTools } from "./trust-tier.ts";
+import { resolveTool } from "./trust-tier.ts";
 
 /**
  * One declaration of a running process, held against shape, schema and tier (E-034, E-114, E-134). Rejects with
@@ -24,17 +24,11 @@ export async function judgeDynamicTool(
   if (plugin.manifest?.tools?.some(({ name }) => name === tool.name)) {
     throw refused("the manifest declares this tool; a dynamic one needs another name");
   }
-  const isBridge = providesMcp(plugin);
+  // The tools of the MCP bridge have names of their own (E-070).
+  const isBridge = plugin.manifest?.provides?.includes("mcp") === true;
   if (isBridge) requireMcpShape(tool);
   await checkDynamicDeclaration(tool, { tier: plugin.subject.tier, anyName: isBridge });
-  const [resolved] = resolveTools([tool], plugin.subject);
-  if (resolved === undefined) throw refused("the declaration cannot be used");
-  return resolved;
-}
-
-/** Whose tools are the MCP bridge's, with names and rank of their own (E-070, E-071). */
-export function providesMcp({ manifest }: Pick<LoadedPlugin, "manifest">): boolean {
-  return manifest?.provides?.includes("mcp") === true;
+  return resolveTool(tool, plugin.subject);
 }
 
 /** The name of a tool that somebody tried to declare, for people to read; empty when there is none. */

@@ -82,7 +82,8 @@ export function grantServices(
   });
 }
 
-function resolveTool(declaration: ToolDeclaration, subject: TierSubject): ResolvedTool {
+/** The same for one declaration. */
+export function resolveTool(declaration: ToolDeclaration, subject: TierSubject): ResolvedTool {
   const prepare = expandPrepare(declaration);
   checkActions(declaration, prepare, subject);
   return {
