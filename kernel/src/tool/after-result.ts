@@ -6,16 +6,16 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import type { HookChain } from "../plugin/hook-chain.ts";
 import { safeLines, safeText } from "../support/safe-text.ts";
+import { MAX_OUTPUT_BYTES } from "./complete-call.ts";
 import {
   type CallEnd,
   type CommittedTurn,
   type DispatchStages,
+  MAX_ERROR_BYTES,
   siteOf,
 } from "./dispatch-stages.ts";
 import type { PreparedCall } from "./prepare-call.ts";
 
-/** Of a result's text (T-135). */
-const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
 /** As long as the call itself may clean up (E-105). */
 const CANCEL_PATIENCE_MS = 2000;
 const WITHHELD = "what the call said is withheld";
@@ -106,7 +106,7 @@ async function pass(
     return outcome.state === before ? end : withText(end, prepared, outcome.state);
   }
   const error = end.error ?? { code: "operation_blocked", message: "" };
-  const message = safeLines(`${outcome.reason}; ${WITHHELD}`, 4096);
+  const message = safeLines(`${outcome.reason}; ${WITHHELD}`, MAX_ERROR_BYTES);
   return {
     outcome: end.outcome === "completed" ? "failed" : end.outcome,
     result: withheld(resultOf(end, prepared, "")),

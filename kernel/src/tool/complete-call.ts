@@ -17,7 +17,8 @@ import type { PreparedCall } from "./prepare-call.ts";
 export type PlacedMedia = Pick<ToolResult, "attachments" | "additional_messages">;
 
 const MAX_DISPLAY_BYTES = 64 * 1024;
-const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
+/** Of a result's text (T-135). */
+export const MAX_OUTPUT_BYTES = 2 * 1024 * 1024;
 
 /**
  * Turns a plugin's checked answer into the call's end; rejects with what the capture or `attach` reports. A plugin may answer
