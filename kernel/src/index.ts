@@ -4,8 +4,6 @@ export {
   inspectPlugin,
   type PluginInspection,
   type PluginProblem,
-  type PluginTrustPlan,
-  planPluginTrust,
 } from "./inspect-plugin.ts";
 export {
   grantTrust,
@@ -20,4 +18,5 @@ export {
   type WorkspaceReview,
 } from "./inspect-setup.ts";
 export { type Kernel, type OpenKernelOptions, openKernel } from "./kernel.ts";
+export { type PluginTrustPlan, planPluginTrust } from "./plan-plugin-trust.ts";
 export type { Logger, LogLevel } from "./support/logger.ts";

@@ -1,15 +1,12 @@
 import { constants, existsSync } from "node:fs";
-import { access, readFile } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { CookieError, isCookieError, Manifest, type TrustTier } from "@cookie-agent/sdk/protocol";
-import { editPluginTrust } from "./config/edit-plugin-trust.ts";
-import { loadConfig } from "./config/load-config.ts";
-import type { OpenKernelOptions } from "./kernel.ts";
+import { ENTRY_DEFAULTS } from "./config/plugin-entry.ts";
 import { loadFirstParty, parseManifest, readManifestFile } from "./plugin/load-manifest.ts";
 import { slotActions } from "./plugin/load-plugins.ts";
 import { locateMember } from "./plugin/locate-member.ts";
 import { applyTier } from "./plugin/trust-tier.ts";
-import { durableReplace } from "./support/durable-replace.ts";
 import { hasCode } from "./support/has-code.ts";
 import { safeText } from "./support/safe-text.ts";
 
@@ -70,7 +67,7 @@ export async function inspectPlugin(
         name: manifest.name,
         tier,
         grants: new Set(),
-        toolTimeoutMs: 30_000,
+        toolTimeoutMs: ENTRY_DEFAULTS.toolTimeoutMs,
         slotActions: slots,
         diagnose: (note) => notes.push(note),
       });
@@ -93,56 +90,6 @@ export async function inspectPlugin(
     tools: (manifest.tools ?? []).map(({ name }) => name),
     problems: [...shared, ...(await runtimeProblems(text, manifest, directory))],
     tiers,
-  };
-}
-
-/** Pins the manifest of a configured plugin in the user's file and trusts it (E-112). */
-export interface PluginTrustPlan {
-  readonly directory: string;
-  readonly digest: string;
-  readonly configFile: string;
-  /** True: the entry says so already. */
-  readonly done: boolean;
-  apply(): Promise<void>;
-}
-
-/** Throws when the user's own configuration has no such plugin, or one without a manifest. */
-export async function planPluginTrust(
-  options: Pick<OpenKernelOptions, "homeDir" | "cwd" | "env" | "firstPartyDirectories">,
-  name: string,
-): Promise<PluginTrustPlan> {
-  const firstParty = await loadFirstParty(options.firstPartyDirectories);
-  const { homeDir, cwd, env } = options;
-  const { config, root } = await loadConfig({ homeDir, cwd, env, firstParty, trust: "stored" });
-  const entry = config.plugins.find((candidate) => candidate.name === name);
-  if (firstParty.some(({ id }) => id === name)) {
-    throw new CookieError("invalid_params", `${name} is shipped and needs no trust`);
-  }
-  if (entry === undefined || entry.layer !== "user") {
-    const key = /^[\w-]+$/.test(name) ? name : JSON.stringify(name);
-    throw new CookieError(
-      "invalid_params",
-      `your own configuration has no plugin ${name}; add [plugins.${key}] to ${join(root, "config.toml")} first`,
-    );
-  }
-  const { launch } = entry;
-  if ((launch.kind !== "path" && launch.kind !== "package") || launch.directory === null) {
-    throw new CookieError(
-      "invalid_params",
-      `the plugin ${name} has no manifest that could be pinned; only one with a path or package can be trusted`,
-    );
-  }
-  const { digest } = await readManifestFile(launch.directory);
-  const configFile = join(root, "config.toml");
-  return {
-    directory: launch.directory,
-    digest,
-    configFile,
-    done: entry.trust === "trusted" && entry.integrity === digest,
-    apply: async () => {
-      const text = await readFile(configFile, "utf8");
-      await durableReplace(configFile, Buffer.from(await editPluginTrust(text, name, digest)));
-    },
   };
 }
 
