@@ -8,105 +8,43 @@ import {
   type ToolCallId,
   type ToolCallResult,
 } from "@cookie-agent/sdk/protocol";
-import type { FirstPartyFacts } from "../config/first-party.ts";
-import type { PluginEntry } from "../config/plugin-entry.ts";
 import { withDeadline } from "../support/deadline.ts";
-import { KeyMutex } from "../support/key-mutex.ts";
-import type { Logger } from "../support/logger.ts";
-import { safeText } from "../support/safe-text.ts";
 import type { HookFacts, HookPlugins, HookSite, Interceptor } from "./hook-site.ts";
-import type { HostServices } from "./host-services.ts";
-import { loadPlugin, loadPlugins, type PluginSource, pluginSources } from "./load-plugins.ts";
-import type { LoadedPlugin } from "./loaded-plugin.ts";
 import type { PluginCall, Prepared, PrepareParams } from "./plugin-call.ts";
 import type { PluginConnection } from "./plugin-connection.ts";
-import { PluginDirectories } from "./plugin-directories.ts";
 import type { PluginFacts, ResolvedTool } from "./plugin-facts.ts";
-import { PluginLauncher } from "./plugin-launcher.ts";
-import { PLUGIN_LIMITS, type PluginLimits } from "./plugin-limits.ts";
+import { PluginRoster, type PluginRosterOptions, type ReloadedConfig } from "./plugin-roster.ts";
 import type { ServiceRequest } from "./service-request.ts";
-import { StartLimiter } from "./start-limiter.ts";
-import { Supervisor } from "./supervisor.ts";
-
-export interface PluginHostOptions {
-  /** In configuration order, before every entry. */
-  readonly firstParty: readonly FirstPartyFacts[];
-  readonly entries: readonly PluginEntry[];
-  /** Entry file of the shared plugin host. */
-  readonly hostEntry: string;
-  /** `~/.cookie-agent`. */
-  readonly root: string;
-  readonly workspaceRoot: string;
-  readonly engineVersion: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Names that no child inherits (E-046). */
-  readonly secretEnvNames: ReadonlySet<string>;
-  readonly services: HostServices;
-  readonly logger: Logger;
-  /** Other times and sizes than those of the specification. */
-  readonly limits?: Partial<PluginLimits>;
-  /** True while the workspace layer is what was trusted; asked before each start of a program it names (C-234). */
-  workspaceStillTrusted(): Promise<boolean>;
-}
-
-/** What a reload takes from the configuration. */
-export type ReloadedConfig = Pick<PluginHostOptions, "entries" | "secretEnvNames">;
 
 /** The kernel's side of all plugins: what they offer, whether they run, and every request to them. */
 export class PluginHost implements HookPlugins {
-  #options: PluginHostOptions;
-  readonly #limits: PluginLimits;
-  readonly #limiter: StartLimiter;
-  readonly #directories: PluginDirectories;
-  readonly #supervisors = new Map<string, Supervisor>();
-  readonly #launcher: PluginLauncher;
-  readonly #changes = new KeyMutex();
-  readonly #forever = new AbortController();
-  #generation = 0;
-  #revision = 0;
-  #startup: Promise<unknown> = Promise.resolve();
-  #closed: Promise<void> | undefined;
+  readonly #roster: PluginRoster;
 
-  private constructor(options: PluginHostOptions) {
-    this.#options = options;
-    this.#limits = { ...PLUGIN_LIMITS, ...options.limits };
-    this.#limiter = new StartLimiter(this.#limits.parallelStarts);
-    this.#directories = new PluginDirectories(options.root);
-    this.#launcher = new PluginLauncher({
-      hostEntry: options.hostEntry,
-      workspaceRoot: options.workspaceRoot,
-      logger: options.logger,
-      limits: this.#limits,
-      environment: () => this.#options,
-      workspaceStillTrusted: () => options.workspaceStillTrusted(),
-    });
+  private constructor(roster: PluginRoster) {
+    this.#roster = roster;
   }
 
   /**
    * Reads all manifests and starts the plugins that want to run from the beginning, without waiting for them. A
    * plugin that cannot be used is a status, never a rejection (E-045).
    */
-  static async open(options: PluginHostOptions): Promise<PluginHost> {
-    const host = new PluginHost(options);
-    for (const plugin of await loadPlugins(options))
-      host.#add(await host.#launcher.checkTrust(plugin));
-    host.#startup = host.#startAll("startup");
-    return host;
+  static async open(options: PluginRosterOptions): Promise<PluginHost> {
+    return new PluginHost(await PluginRoster.open(options));
   }
 
   /** First-party plugins, then entries in configuration order (E-042). */
   plugins(): readonly PluginFacts[] {
-    return [...this.#supervisors.values()].map((supervisor) => supervisor.facts());
+    return this.#roster.all().map((supervisor) => supervisor.facts());
   }
 
   /** Changes whenever `plugins` may answer something else. */
   get revision(): number {
-    return this.#revision;
+    return this.#roster.revision;
   }
 
   /** The tool of this name that the plugin has now, whatever it was when a run pinned it. */
   currentTool(plugin: string, name: string): ResolvedTool | undefined {
-    return this.#supervisors.get(plugin)?.tool(name);
+    return this.#roster.find(plugin)?.tool(name);
   }
 
   /** Asks the plugin that claims a name for its tool; null: it has none (E-133). */
@@ -115,7 +53,7 @@ export class PluginHost implements HookPlugins {
     name: string,
     signal: AbortSignal,
   ): Promise<ResolvedTool | null> {
-    const live = this.#supervisors.get(plugin)?.live;
+    const live = this.#roster.find(plugin)?.live;
     if (live !== undefined) return live.resolveTool(name, signal);
     throw new CookieError(
       "plugin_unavailable",
@@ -124,22 +62,22 @@ export class PluginHost implements HookPlugins {
   }
 
   status(): PluginStatus[] {
-    return [...this.#supervisors.values()].map((supervisor) => supervisor.status());
+    return this.#roster.all().map((supervisor) => supervisor.status());
   }
 
   /** Resolves when every startup plugin is connected or failed; bounded by their startup timeouts (E-050). */
-  async ready(): Promise<void> {
-    await this.#startup;
+  ready(): Promise<void> {
+    return this.#roster.ready();
   }
 
   /** Starts the plugins with activation `session`; resolves when each is connected or failed (E-051). */
-  async activateSession(): Promise<void> {
-    await this.#startAll("session");
+  activateSession(): Promise<void> {
+    return this.#roster.activateSession();
   }
 
   /** Begins to start a plugin that will probably be called (E-057). Silent and immediate. */
   warm(plugin: string): void {
-    this.#supervisors.get(plugin)?.warm();
+    this.#roster.find(plugin)?.warm();
   }
 
   /** Asks a tool with dynamic preparation; may be called speculatively and more than once (E-084). */
@@ -165,7 +103,7 @@ export class PluginHost implements HookPlugins {
 
   /** Gives unused tokens back; those of a dead process are gone already. */
   discard(plugin: string, prepared: string[]): void {
-    if (prepared.length > 0) this.#supervisors.get(plugin)?.running?.discard(prepared);
+    if (prepared.length > 0) this.#roster.find(plugin)?.running?.discard(prepared);
   }
 
   /**
@@ -189,7 +127,8 @@ export class PluginHost implements HookPlugins {
     } catch (error) {
       const died = isCookieError(error, "plugin_crashed") && !connection.usable;
       const repeatable = call.generation === null && !captured && !signal.aborted;
-      if (!died || !repeatable || !this.#isRetrySafe(plugin, call.params.tool)) throw error;
+      const retrySafe = this.currentTool(plugin, call.params.tool)?.retrySafe === true;
+      if (!died || !repeatable || !retrySafe) throw error;
       const next = await this.#connect(plugin, signal);
       return next.call(watched, signal);
     }
@@ -200,9 +139,9 @@ export class PluginHost implements HookPlugins {
    * the plugin's error, `plugin_unavailable` when nobody provides the service, `timeout` or `cancelled`.
    */
   async serve(request: ServiceRequest, signal: AbortSignal): Promise<JsonObject> {
-    const provider = [...this.#supervisors.values()].find(
-      ({ plugin }) => plugin.enabled && plugin.manifest?.provides?.includes(request.service),
-    );
+    const provider = this.#roster
+      .all()
+      .find(({ plugin }) => plugin.enabled && plugin.manifest?.provides?.includes(request.service));
     if (provider === undefined) {
       throw new CookieError("plugin_unavailable", `no plugin provides ${request.service}`);
     }
@@ -211,7 +150,7 @@ export class PluginHost implements HookPlugins {
 
   interceptors(hook: HookName): readonly Interceptor[] {
     const asked: Interceptor[] = [];
-    for (const supervisor of this.#supervisors.values()) {
+    for (const supervisor of this.#roster.all()) {
       if (!supervisor.intercepts(hook)) continue;
       const { name: plugin, required } = supervisor.plugin;
       asked.push({ plugin, required });
@@ -225,13 +164,17 @@ export class PluginHost implements HookPlugins {
     request: { readonly site: HookSite; readonly facts: HookFacts<H> },
     signal: AbortSignal,
   ): Promise<HookResult<H> | undefined> {
-    const { live, plugin: loaded } = this.#supervisor(plugin);
+    const supervisor = this.#roster.get(plugin);
+    const { startupTimeoutMs } = supervisor.plugin;
     // A plugin that waits to be started again must not hold up what it looks at for longer than a start (E-051).
-    const started = async () => {
-      const starting = Promise.resolve(this.#connect(plugin, signal));
-      return withDeadline(starting, loaded.startupTimeoutMs, "the plugin did not start in time");
-    };
-    return (live ?? (await started())).intercept(hook, request, signal);
+    const connection =
+      supervisor.live ??
+      (await withDeadline(
+        supervisor.connect(signal),
+        startupTimeoutMs,
+        "the plugin did not start in time",
+      ));
+    return connection.intercept(hook, request, signal);
   }
 
   /** Feeds a running call that was started with `stdin: true`; false when it takes no input (any more) (E-106). */
@@ -241,169 +184,37 @@ export class PluginHost implements HookPlugins {
     data: Uint8Array | null,
     eof: boolean,
   ): Promise<boolean> {
-    const connection = this.#supervisors.get(plugin)?.running;
+    const connection = this.#roster.find(plugin)?.running;
     return connection === undefined ? false : connection.stdin(invocationId, data, eof);
-  }
-
-  /** Reads the plugin's files anew and starts it; earlier failures are forgotten (B152). */
-  async restart(plugin: string): Promise<PluginStatus> {
-    const supervisor = await this.#oneByOne(plugin, async () => {
-      const known = this.#supervisors.get(plugin);
-      if (known === undefined) throw missing(plugin);
-      const source = pluginSources(this.#options).find(({ name }) => name === plugin);
-      if (source !== undefined) await known.reload(await this.#load(source));
-      return known;
-    });
-    await supervisor.connect(this.#forever.signal).catch(() => undefined);
-    return supervisor.status();
   }
 
   /** Adds a sentence to a plugin's status record. */
   diagnose(plugin: string, text: string): void {
-    this.#supervisors.get(plugin)?.plugin.subject.diagnose(text);
+    this.#roster.find(plugin)?.plugin.subject.diagnose(text);
+  }
+
+  /** Reads the plugin's files anew and starts it; earlier failures are forgotten (B152). */
+  restart(plugin: string): Promise<PluginStatus> {
+    return this.#roster.restart(plugin);
   }
 
   /**
-   * Takes one plugin from the configuration as it is now: drained, then started as it is (E-064). One that is new is
-   * added, one that is named no more ends. A plugin that cannot be used afterwards is a status, and its tools stay its
-   * own (B136). Rejects with `plugin_missing` when neither the configuration nor the kernel knows the name.
+   * Takes one plugin from the configuration as it is now (E-064). Rejects with `plugin_missing` when neither the
+   * configuration nor the kernel knows the name.
    */
-  async reload(plugin: string, config: ReloadedConfig): Promise<PluginStatus> {
-    const changed = await this.#oneByOne(plugin, () => this.#change(plugin, config));
-    if (!(changed instanceof Supervisor)) return changed;
-    await changed.connect(this.#forever.signal).catch(() => undefined);
-    return changed.status();
-  }
-
-  /** The plugin as it is now, not started yet; the last status of one that is named no more. */
-  async #change(plugin: string, config: ReloadedConfig): Promise<Supervisor | PluginStatus> {
-    const fresh = config.entries.find(({ name }) => name === plugin);
-    const kept = this.#options.entries.filter(({ name }) => name !== plugin);
-    this.#options = {
-      ...this.#options,
-      entries: inOrderOf(config.entries, fresh === undefined ? kept : [...kept, fresh]),
-      secretEnvNames: config.secretEnvNames,
-    };
-    const source = pluginSources(this.#options).find(({ name }) => name === plugin);
-    if (source === undefined) return this.#remove(plugin);
-    const loaded = await this.#load(source);
-    const known = this.#supervisors.get(plugin);
-    if (known === undefined) this.#add(loaded);
-    else await known.reload(loaded, this.#limits.drainMs);
-    this.#sort();
-    return this.#supervisor(plugin);
-  }
-
-  /** Two changes of one plugin at once would leave a process that nobody ends, or the configuration before. */
-  async #oneByOne<T>(plugin: string, change: () => Promise<T>): Promise<T> {
-    const release = await this.#changes.acquire([plugin]);
-    try {
-      return await change();
-    } finally {
-      release();
-    }
-  }
-
-  /** Rejects with `shutting_down` once nothing may be started any more. */
-  async #load(source: PluginSource): Promise<LoadedPlugin> {
-    const loaded = await this.#launcher.checkTrust(await loadPlugin(source, this.#options));
-    if (this.#closed === undefined) return loaded;
-    throw new CookieError("shutting_down", "the kernel is closing");
-  }
-
-  async #remove(plugin: string): Promise<PluginStatus> {
-    const supervisor = this.#supervisors.get(plugin);
-    if (supervisor === undefined) throw missing(plugin);
-    await supervisor.reload({ ...supervisor.plugin, enabled: false }, this.#limits.drainMs);
-    await supervisor.close();
-    this.#supervisors.delete(plugin);
-    this.#revision += 1;
-    return { ...supervisor.status(), reason: "the configuration does not name it any more" };
-  }
-
-  /** The order of the configuration is that of hooks and of names that two plugins have (E-042). */
-  #sort(): void {
-    const supervisors = new Map(this.#supervisors);
-    this.#supervisors.clear();
-    for (const { name } of pluginSources(this.#options)) {
-      const supervisor = supervisors.get(name);
-      if (supervisor !== undefined) this.#supervisors.set(name, supervisor);
-    }
-    // One that is named no more goes when it is drained.
-    for (const [name, supervisor] of supervisors) this.#supervisors.set(name, supervisor);
-    this.#revision += 1;
+  reload(plugin: string, config: ReloadedConfig): Promise<PluginStatus> {
+    return this.#roster.reload(plugin, config);
   }
 
   /** Ends every plugin within the largest grace period and 6 s (E-065); no process is left. Idempotent. */
   close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
-  }
-
-  async #close(): Promise<void> {
-    await Promise.all([...this.#supervisors.values()].map((supervisor) => supervisor.close()));
-    this.#launcher.close();
-    await this.#directories.close().catch(() => undefined);
-  }
-
-  #add(plugin: LoadedPlugin): void {
-    const { engineVersion, workspaceRoot, services } = this.#options;
-    const supervisor = new Supervisor(plugin, {
-      engineVersion,
-      workspaceRoot,
-      services,
-      limits: this.#limits,
-      limiter: this.#limiter,
-      directories: this.#directories,
-      nextGeneration: () => {
-        this.#generation += 1;
-        return this.#generation;
-      },
-      needsProcess: (current) => this.#launcher.needsProcess(current),
-      openRoute: (current, signal) => this.#launcher.open(current, signal),
-      onFactsChanged: () => {
-        this.#revision += 1;
-      },
-    });
-    this.#supervisors.set(plugin.name, supervisor);
-    this.#revision += 1;
-  }
-
-  async #startAll(activation: "startup" | "session"): Promise<void> {
-    const due = [...this.#supervisors.values()].filter(
-      ({ plugin }) => plugin.activation === activation && plugin.enabled && plugin.failure === null,
-    );
-    await Promise.allSettled(due.map((supervisor) => supervisor.connect(this.#forever.signal)));
+    return this.#roster.close();
   }
 
   #connect(plugin: string, signal: AbortSignal): PluginConnection | Promise<PluginConnection> {
-    const supervisor = this.#supervisor(plugin);
+    const supervisor = this.#roster.get(plugin);
     return supervisor.live ?? supervisor.connect(signal);
   }
-
-  #supervisor(plugin: string): Supervisor {
-    const supervisor = this.#supervisors.get(plugin);
-    if (supervisor !== undefined) return supervisor;
-    throw new CookieError("plugin_unavailable", `no plugin is called ${plugin}`, {
-      data: { plugin },
-    });
-  }
-
-  #isRetrySafe(plugin: string, tool: string): boolean {
-    const { tools } = this.#supervisor(plugin).facts();
-    return tools.find(({ declaration }) => declaration.name === tool)?.retrySafe === true;
-  }
-}
-
-function missing(plugin: string): CookieError {
-  return new CookieError("plugin_missing", `no plugin is called ${safeText(plugin, 128)}`);
-}
-
-/** Entries that the new order does not name go last, as they stood. */
-function inOrderOf(order: readonly PluginEntry[], entries: readonly PluginEntry[]): PluginEntry[] {
-  const places = new Map(order.map(({ name }, index) => [name, index]));
-  const placeOf = ({ name }: PluginEntry) => places.get(name) ?? order.length;
-  return [...entries].sort((a, b) => placeOf(a) - placeOf(b));
 }
 
 function checkGeneration(connection: PluginConnection, generation: number | null): void {

@@ -16,7 +16,8 @@ import type { PluginEntry } from "../../../../kernel/src/config/plugin-entry.ts"
 import { PluginBus } from "../../../../kernel/src/event/plugin-bus.ts";
 import type { CallContext } from "../../../../kernel/src/plugin/host-services.ts";
 import type { PluginCall } from "../../../../kernel/src/plugin/plugin-call.ts";
-import { PluginHost, type PluginHostOptions } from "../../../../kernel/src/plugin/plugin-host.ts";
+import { PluginHost } from "../../../../kernel/src/plugin/plugin-host.ts";
+import type { PluginRosterOptions } from "../../../../kernel/src/plugin/plugin-roster.ts";
 import type { ProgressNews } from "../../../../kernel/src/plugin/progress-news.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
 
@@ -36,7 +37,7 @@ export interface OpenedHost {
 }
 
 /** A real plugin host with real processes; everything of it is gone when the test ends. */
-export async function openHost(options: Partial<PluginHostOptions>): Promise<OpenedHost> {
+export async function openHost(options: Partial<PluginRosterOptions>): Promise<OpenedHost> {
   const root = await tempDirectory();
   const workspaceRoot = await tempDirectory();
   const logged: string[] = [];
