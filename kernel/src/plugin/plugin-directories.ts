@@ -24,8 +24,9 @@ export class PluginDirectories {
     return { data, scratch };
   }
 
+  /** What cannot be removed goes with everything else, at the end of this process or by the next one. */
   async removeScratch(scratch: string): Promise<void> {
-    await rm(scratch, { recursive: true, force: true });
+    await rm(scratch, { recursive: true, force: true }).catch(() => undefined);
   }
 
   /** Removes everything that belonged to this kernel process. */

@@ -307,7 +307,7 @@ export class Supervisor {
     this.#options.onFactsChanged();
     void connection.lost.then(async (error) => {
       this.#onLost(connection, error);
-      await directories.removeScratch(paths.scratch).catch(() => undefined);
+      await directories.removeScratch(paths.scratch);
     });
     return connection;
   }
