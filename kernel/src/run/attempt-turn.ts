@@ -5,7 +5,6 @@ import {
   isCookieError,
   type ModelErrorSummary,
   type ModelTurn,
-  type RunError,
 } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-draft.ts";
 import type { BoundModel, ModelRequest } from "../model/bound-model.ts";
@@ -14,12 +13,11 @@ import { createId } from "../support/create-id.ts";
 import { sleep } from "../support/deadline.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { safeText } from "../support/safe-text.ts";
-import { siteOf } from "../tool/dispatch-stages.ts";
 import type { Speculation } from "../tool/speculation.ts";
 import { type AttemptHooks, attemptHooks } from "./attempt-hooks.ts";
-import { beforeSelect } from "./before-run.ts";
 import { withContextDocuments } from "./compose-prompt.ts";
 import { DeltaGatherer } from "./delta-gatherer.ts";
+import { fallBack, lastError, type TurnFailure } from "./fall-back.ts";
 import { classifyFailure, mayRetry, retryDelayMs } from "./retry-policy.ts";
 import type { RunContext } from "./run-context.ts";
 import type { LoadMedia } from "./supply-media.ts";
@@ -35,8 +33,7 @@ export type TurnOutcome =
       /** Owned by whoever dispatches the turn's calls; to be discarded in any case. */
       readonly speculation: Speculation;
     }
-  | { readonly kind: "failed"; readonly error: RunError }
-  | { readonly kind: "cancelled" };
+  | TurnFailure;
 
 /**
  * One model turn, committed: tries the current chain entry with its retries, then the next ones (S 5.3…5.6). The
@@ -61,7 +58,7 @@ export async function attemptTurn(context: RunContext, signal: AbortSignal): Pro
       continue;
     }
     const stays =
-      kind === "fail_run" ? lastError(failure) : await advance(context, failure, signal);
+      kind === "fail_run" ? lastError(failure) : await fallBack(context, failure, signal);
     if (stays !== null) return stays;
   }
 }
@@ -99,24 +96,22 @@ async function attemptOnce(
     return { kind: "committed", turn, turnSeq, speculation };
   } catch (error) {
     speculation.discard();
-    if (isCookieError(error, "operation_blocked") && !signal.aborted) {
-      const { message } = error;
-      const summary = { ...modelFailure("abort", safeText(message, 4096), false), stage: "hook" };
-      await context.log.append([
-        context.draft({ type: "attempt_abandoned", attempt_id: attemptId, error: summary }),
-      ]);
-      return {
-        kind: "failed",
-        error: { code: error.code, message: summary.message, model_error: summary },
-      };
-    }
-    if (!(error instanceof ModelError) && !signal.aborted) throw error;
-    const failure = error instanceof ModelError && !signal.aborted ? error.summary : null;
+    const failure = signal.aborted ? null : failureOf(error);
     await context.log.append([
       context.draft({ type: "attempt_abandoned", attempt_id: attemptId, error: failure }),
     ]);
-    return failure === null ? { kind: "cancelled" } : { failure };
+    if (failure === null) return { kind: "cancelled" };
+    if (error instanceof ModelError) return { failure };
+    const { message } = failure;
+    return { kind: "failed", error: { code: "operation_blocked", message, model_error: failure } };
   }
+}
+
+/** What the model, or a plugin that had to look at the attempt, failed with; throws what is neither's. */
+function failureOf(error: unknown): ModelErrorSummary {
+  if (error instanceof ModelError) return error.summary;
+  if (!isCookieError(error, "operation_blocked")) throw error;
+  return { ...modelFailure("abort", safeText(error.message, 4096), false), stage: "hook" };
 }
 
 function openAttempt(context: RunContext, model: BoundModel, attemptId: AttemptId): EventDraft[] {
@@ -293,65 +288,6 @@ function commitTurn(
   ]);
   context.position.retries = 0;
   return turnSeq;
-}
-
-/** Moves to the next chain entry, with fresh counters; how the run ends when it cannot (S-136). */
-async function advance(
-  context: RunContext,
-  error: ModelErrorSummary,
-  signal: AbortSignal,
-): Promise<TurnOutcome | null> {
-  const { position, run } = context;
-  const from = run.chain[position.index];
-  const to = run.chain[position.index + 1];
-  if (from === undefined || to === undefined) return lastError(error);
-  const refused = await refusedFallback(context, { from, to, error }, signal);
-  if (refused !== null) return refused;
-  await context.log.append([
-    context.draft({
-      type: "model_fallback",
-      from: from.selection,
-      to: to.selection,
-      from_fallback_index: position.index,
-      to_fallback_index: position.index + 1,
-      attempts_on_from: position.retries + 1,
-      error,
-    }),
-  ]);
-  position.index += 1;
-  position.retries = 0;
-  return null;
-}
-
-/** A model that may not be fallen back to leaves the run with the error that it has (E-163). */
-async function refusedFallback(
-  { stages: { hooks }, callContext }: RunContext,
-  change: { from: BoundModel; to: BoundModel; error: ModelErrorSummary },
-  signal: AbortSignal,
-): Promise<TurnOutcome | null> {
-  if (hooks?.has("model_before_select") !== true) return null;
-  const from = change.from.selection;
-  const selection = { from, to: change.to.selection, source: "fallback_restore" as const };
-  try {
-    const outcome = await beforeSelect(hooks, siteOf(callContext, null), selection, signal);
-    if (outcome.kind === "passed") return null;
-    if (outcome.kind !== "failure") return lastError(change.error);
-    const message = safeText(outcome.reason, 4096);
-    return {
-      kind: "failed",
-      error: { code: "operation_blocked", message, model_error: change.error },
-    };
-  } catch (error) {
-    if (signal.aborted) return { kind: "cancelled" };
-    throw error;
-  }
-}
-
-function lastError(failure: ModelErrorSummary): TurnOutcome {
-  return {
-    kind: "failed",
-    error: { code: "model_error", message: failure.message, model_error: failure },
-  };
 }
 
 function modelFailure(
