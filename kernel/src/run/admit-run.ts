@@ -169,21 +169,21 @@ export function openingEvents(
       role,
       input: content,
     })),
-    ...inputEvents(start),
+    ...inputEvents("user_input_submitted", start),
   ];
   return payloads.map((payload) => ({ payload, runId: run.runId }));
 }
 
 /** What records that somebody said something, after plugins may have changed it (E-167). */
-function inputEvents(said: {
-  readonly input: string;
-  readonly originalInput: string;
-}): EventPayload[] {
+export function inputEvents(
+  type: "user_input_submitted" | "user_input_admitted",
+  said: { readonly input: string; readonly originalInput: string },
+): EventPayload[] {
   const { input, originalInput } = said;
   return [
     ...(input === originalInput
       ? []
       : [{ type: "user_input_transformed" as const, original_input: originalInput, input }]),
-    { type: "user_input_submitted", input },
+    { type, input },
   ];
 }

@@ -77,7 +77,6 @@ export class SessionActor {
     this.#gate = parts.gate;
     this.inputs = new SessionInputs({
       ...this.#parts,
-      plugins: parts.services.stages.plugins,
       activeRun: () => this.#slot.run,
     });
     this.#slot = new RunSlot({

@@ -1,41 +1,30 @@
 import { CookieError, type RunId, type ToolCallId } from "@cookie-agent/sdk/protocol";
-import type { AdmittedRun } from "../run/admit-run.ts";
+import { type AdmittedRun, inputEvents } from "../run/admit-run.ts";
 import { Mailbox } from "../support/mailbox.ts";
-import type { ToolPlugins } from "../tool/call-context.ts";
 import { asksAboutInput, handledReason, passInput } from "./admission-hooks.ts";
-import type { SessionLog } from "./session-log.ts";
 import type { SessionParts } from "./session-parts.ts";
-import type { SessionState } from "./session-state.ts";
 
 /** What became of a steering input: a plugin may have seen to it itself, then nobody else hears of it. */
 export type Steered =
   | { readonly accepted: true }
   | { readonly accepted: false; readonly handled_reason: string };
 
+export interface SessionInputsParts extends SessionParts {
+  activeRun(): AdmittedRun | null;
+  /** Aborts when the session is being closed. */
+  readonly closing: AbortSignal;
+}
+
 /** What people say into a run while it runs: steering for the model, keystrokes for its commands. */
 export class SessionInputs {
-  readonly #parts: SessionParts & { readonly closing: AbortSignal };
-  readonly #log: SessionLog;
-  readonly #state: SessionState;
-  readonly #plugins: Pick<ToolPlugins, "stdin">;
-  readonly #activeRun: () => AdmittedRun | null;
+  readonly #parts: SessionInputsParts;
   /** Between steering and the run that takes it in: an input is promoted, recalled or void, never two of these. */
   readonly #boundary = new Mailbox();
   /** Plugins look at one input after the other, while the run goes on. */
   readonly #looking = new Mailbox();
 
-  constructor(
-    parts: SessionParts & {
-      plugins: Pick<ToolPlugins, "stdin">;
-      activeRun: () => AdmittedRun | null;
-      closing: AbortSignal;
-    },
-  ) {
+  constructor(parts: SessionInputsParts) {
     this.#parts = parts;
-    this.#log = parts.log;
-    this.#state = parts.state;
-    this.#plugins = parts.plugins;
-    this.#activeRun = parts.activeRun;
   }
 
   /** Runs `act` while no input can arrive or be taken back. */
@@ -60,14 +49,11 @@ export class SessionInputs {
     });
   }
 
-  #admit(runId: RunId, input: string, said: string): Promise<Steered> {
+  #admit(runId: RunId, input: string, originalInput: string): Promise<Steered> {
     return this.#boundary.run(async () => {
       this.#requireRun(runId);
-      const transformed = { type: "user_input_transformed" as const, original_input: said, input };
-      await this.#log.append([
-        ...(input === said ? [] : [{ payload: transformed, runId }]),
-        { payload: { type: "user_input_admitted", input }, runId },
-      ]);
+      const payloads = inputEvents("user_input_admitted", { input, originalInput });
+      await this.#parts.log.append(payloads.map((payload) => ({ payload, runId })));
       return { accepted: true };
     });
   }
@@ -76,10 +62,10 @@ export class SessionInputs {
   recall(runId: RunId): Promise<string | null> {
     return this.#boundary.run(async () => {
       this.#requireRun(runId);
-      const newest = this.#state.pendingInputs.at(-1);
+      const newest = this.#parts.state.pendingInputs.at(-1);
       if (newest === undefined) return null;
       const { seq, text } = newest;
-      await this.#log.append([
+      await this.#parts.log.append([
         { payload: { type: "user_input_recalled", user_input_seq: seq, input: text }, runId },
       ]);
       return text;
@@ -94,7 +80,7 @@ export class SessionInputs {
     eof: boolean,
   ): Promise<void> {
     const { toolSet } = this.#requireRun(runId);
-    const call = this.#state.openCalls.get(toolCallId);
+    const call = this.#parts.state.openCalls.get(toolCallId);
     const plugin = call === undefined ? undefined : toolSet.pluginOf(call.tool);
     if (plugin === undefined || !(await this.#plugins.stdin(plugin, toolCallId, data, eof))) {
       throw new CookieError("stdin_unavailable", "the call takes no input, or its input has ended");
@@ -105,27 +91,32 @@ export class SessionInputs {
       byte_count: data?.byteLength ?? 0,
     };
     try {
-      if (this.#state.openCalls.has(toolCallId)) await this.#log.append([{ payload, runId }]);
+      if (this.#parts.state.openCalls.has(toolCallId))
+        await this.#parts.log.append([{ payload, runId }]);
     } catch (error) {
       // The input may have ended the call; then its terminal event came first and this one has no place.
-      if (this.#state.openCalls.has(toolCallId)) throw error;
+      if (this.#parts.state.openCalls.has(toolCallId)) throw error;
     }
   }
 
   /** Nobody is left who could type: calls that read their input see its end (S-256). */
   endStdin(): void {
-    const toolSet = this.#activeRun()?.toolSet;
-    for (const [toolCallId, { tool }] of this.#state.openCalls) {
+    const toolSet = this.#parts.activeRun()?.toolSet;
+    for (const [toolCallId, { tool }] of this.#parts.state.openCalls) {
       const plugin = toolSet?.pluginOf(tool);
       if (plugin === undefined) continue;
       this.#plugins.stdin(plugin, toolCallId, null, true).catch(() => undefined);
     }
   }
 
+  get #plugins() {
+    return this.#parts.services.stages.plugins;
+  }
+
   #requireRun(runId: RunId): AdmittedRun {
-    const run = this.#activeRun();
+    const run = this.#parts.activeRun();
     // The run's terminal event counts before its work has wound up.
-    if (run?.runId !== runId || this.#state.activeRun?.runId !== runId) {
+    if (run?.runId !== runId || this.#parts.state.activeRun?.runId !== runId) {
       throw new CookieError("run_missing", `run ${runId} is not active in this session`);
     }
     return run;
