@@ -7,29 +7,23 @@ import {
 import { sleep, untilAborted } from "../support/deadline.ts";
 import { safeText } from "../support/safe-text.ts";
 import { isLasting } from "./handshake.ts";
-import type { HostServices } from "./host-services.ts";
 import type { LoadedPlugin } from "./loaded-plugin.ts";
+import { type ConnectionMeans, openConnection } from "./open-connection.ts";
 import type { PluginConnection } from "./plugin-connection.ts";
-import type { PluginDirectories } from "./plugin-directories.ts";
 import type { PluginFacts, ResolvedTool } from "./plugin-facts.ts";
 import type { PluginLimits } from "./plugin-limits.ts";
-import type { PluginRoute } from "./plugin-route.ts";
 import { RestartPolicy } from "./restart-policy.ts";
 import type { StartLimiter } from "./start-limiter.ts";
 import { NO_CLAIMS, type TierClaims } from "./tier-claims.ts";
 
-export interface SupervisorOptions {
+export interface SupervisorOptions extends ConnectionMeans {
   readonly engineVersion: string;
   readonly workspaceRoot: string;
-  readonly services: HostServices;
-  readonly limits: PluginLimits;
   readonly limiter: StartLimiter;
-  readonly directories: PluginDirectories;
   /** Numbers process starts over all plugins. */
   nextGeneration(): number;
   /** True when starting this plugin costs a process. */
   needsProcess(plugin: LoadedPlugin): boolean;
-  openRoute(plugin: LoadedPlugin, signal: AbortSignal): Promise<PluginRoute>;
   /** What the plugin offers may be something else now. */
   onFactsChanged(): void;
 }
@@ -256,34 +250,23 @@ export class Supervisor {
 
   async #open(signal: AbortSignal): Promise<PluginConnection> {
     if (signal.aborted) throw stopped();
-    const { limits, directories, services, engineVersion, workspaceRoot } = this.#options;
+    const { directories, engineVersion, workspaceRoot } = this.#options;
     const plugin = this.#plugin;
     const startedMs = performance.now();
-    const generation = this.#options.nextGeneration();
     this.#starts += 1;
-    // A run that calls no tool needs none of this code.
-    const loading = import("./plugin-connection.ts");
-    loading.catch(() => undefined);
-    // The process starts while its directories are made.
-    const opening = this.#options.openRoute(plugin, signal);
-    const making = directories.open(plugin.name, generation);
-    const [route, paths] = await bothOrNone(opening, making);
-    const { PluginConnection } = await loading.catch(async (error: unknown) => {
-      await route.abandon("the kernel's side of it could not be loaded");
-      throw error;
-    });
-    const connection = new PluginConnection({
-      plugin,
-      route,
-      generation,
-      services,
-      limits,
-      onIdle: () => this.#touch(),
-      onDropped: () => {
-        this.#droppedEvents += 1;
+    const { connection, paths } = await openConnection(
+      this.#options,
+      {
+        plugin,
+        generation: this.#options.nextGeneration(),
+        onIdle: () => this.#touch(),
+        onDropped: () => {
+          this.#droppedEvents += 1;
+        },
+        onToolsChanged: () => this.#options.onFactsChanged(),
       },
-      onToolsChanged: () => this.#options.onFactsChanged(),
-    });
+      signal,
+    );
     this.#connection = connection;
     const onAbort = () => void connection.abandon("stopped while it was starting");
     signal.addEventListener("abort", onAbort, { once: true });
@@ -404,18 +387,4 @@ function givenUp(error: unknown, { crashes, crashWindowMs }: PluginLimits): stri
 
 function stopped(): CookieError {
   return new CookieError("shutting_down", "the plugin was stopped while it was starting");
-}
-
-/** Both results; when the second fails the first is ended, so no process is left behind. */
-async function bothOrNone<T>(
-  opening: Promise<PluginRoute>,
-  making: Promise<T>,
-): Promise<[PluginRoute, T]> {
-  const [route, made] = await Promise.allSettled([opening, making]);
-  if (route.status === "rejected") throw route.reason;
-  if (made.status === "fulfilled") return [route.value, made.value];
-  await route.value.abandon("its directories could not be created");
-  throw new CookieError("execution_failed", "the plugin's directories could not be created", {
-    cause: made.reason,
-  });
 }
