@@ -1,6 +1,7 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { CAN_OPEN_TERMINAL, runInTerminal } from "../support/run-in-terminal.ts";
 import { payloadsOf, readLog } from "../support/session-log.ts";
 import { bashLine, faultProject, startOffline } from "./support/fault-project.ts";
 import { onlyLog, openEnds, sessionOf } from "./support/log-lines.ts";
@@ -36,4 +37,36 @@ describe("a run that is asked to stop", () => {
       expect(payloadsOf(added, "run_interrupted")).toEqual([]);
     },
   );
+
+  test.runIf(CAN_OPEN_TERMINAL)(
+    "[C-223] a terminal that closes ends it in the same way",
+    async () => {
+      const project = await faultProject();
+      const held = bashLine("echo partial; echo > running; sleep 600");
+      await runInTerminal(
+        project,
+        ["run", "-m", "offline/script", "--permission-mode", "yolo", held],
+        { closeAfter: "sleep 600" },
+      );
+      await waitUntil(() => processesOf(project).length === 0, "nothing of the run is left");
+      const events = await readLog((await onlyLog(project)) ?? "");
+      expect(openEnds(events)).toEqual({ runs: [], calls: [] });
+      expect(events.at(-1)?.payload).toEqual({ type: "run_cancelled", reason: "user" });
+      expect(readdirSync(join(project.stateDir, "run"))).toEqual([]);
+    },
+  );
+
+  test("[C-223] a hang-up without a terminal, as under nohup, does not end it", async () => {
+    const project = await faultProject();
+    const run = startOffline(project, [
+      bashLine("echo > running; until [ -e go ]; do sleep 0.02; done"),
+      "---",
+      "say done",
+    ]);
+    await waitUntil(() => existsSync(join(project.cwd, "running")), "the command runs");
+    run.child.kill("SIGHUP");
+    run.child.kill("SIGHUP");
+    await project.write("go", "");
+    expect(await run.result).toMatchObject({ exitCode: 0, stdout: "done\n", stderr: "" });
+  });
 });

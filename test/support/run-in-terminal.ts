@@ -17,6 +17,8 @@ export interface TerminalOptions {
     readonly after: string | ((screen: string) => boolean);
     readonly text: string;
   }[];
+  /** Closes the terminal under the command once this is shown. */
+  readonly closeAfter?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -51,6 +53,9 @@ export function runInTerminal(
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     screen += text;
     options.onScreen?.(screen);
+    if (options.closeAfter !== undefined && screen.includes(options.closeAfter)) {
+      child.kill("SIGKILL");
+    }
     const next = typing[0];
     if (next === undefined) return;
     const { after } = next;

@@ -1,3 +1,5 @@
+import { isatty } from "node:tty";
+
 /** Exit code after a second signal (C 7.3). */
 const INTERRUPTED_TWICE = 130;
 
@@ -11,10 +13,15 @@ export interface InterruptListener {
   onExit(): void;
 }
 
-/** SIGINT and SIGTERM ask the run to stop; a second one ends the process at once. */
+/**
+ * SIGINT and SIGTERM ask the run to stop; a second one ends the process at once. A terminal that closes asks too, but
+ * says so several times. Without a terminal it is not heeded: that is how `nohup` starts a command, and the runtime
+ * does not tell that the signal was to be ignored.
+ */
 export class InterruptSignal {
   readonly #controller = new AbortController();
   readonly #onSignal: () => void;
+  readonly #onHangUp: () => void;
 
   constructor(listener: InterruptListener) {
     let signals = 0;
@@ -27,8 +34,13 @@ export class InterruptSignal {
       listener.onStopping();
       this.abort("user");
     };
+    const hadTerminal = [0, 1, 2].some(isatty);
+    this.#onHangUp = () => {
+      if (hadTerminal) this.abort("user");
+    };
     process.on("SIGINT", this.#onSignal);
     process.on("SIGTERM", this.#onSignal);
+    process.on("SIGHUP", this.#onHangUp);
   }
 
   /** Aborted with a `StopCause`. */
@@ -43,5 +55,6 @@ export class InterruptSignal {
   dispose(): void {
     process.off("SIGINT", this.#onSignal);
     process.off("SIGTERM", this.#onSignal);
+    process.off("SIGHUP", this.#onHangUp);
   }
 }

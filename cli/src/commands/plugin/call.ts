@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -56,7 +57,7 @@ Exit codes: 0 completed, 1 the call failed, 2 wrong command line, 3 stopped by a
     const dataDir = await mkdtemp(join(tmpdir(), "cookie-call-"));
     const interrupt = new InterruptSignal({
       onStopping: () => printError("stopping; Ctrl-C again ends at once"),
-      onExit: () => undefined,
+      onExit: () => rmSync(dataDir, { recursive: true, force: true }),
     });
     try {
       return await withLocalKernel(
