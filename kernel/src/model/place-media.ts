@@ -35,10 +35,17 @@ export function hasMedia(message: HistoryMessage): message is MediaMessage {
 
 /** In the order of their results, oldest first. */
 export function mediaPartsOf({ results }: MediaMessage): ToolAttachment[] {
-  return results.flatMap(({ attachments = [], additional = [] }) => [
+  return results.flatMap(mediaOfResult);
+}
+
+export function mediaOfResult({
+  attachments = [],
+  additional = [],
+}: Pick<ToolResultMessage, "attachments" | "additional">): ToolAttachment[] {
+  return [
     ...attachments,
     ...additional.flatMap(({ content }) => content.filter((part) => part.type === "file")),
-  ]);
+  ];
 }
 
 /** In the result where the wire has room for them there, else in one user message behind all results (T-159). */

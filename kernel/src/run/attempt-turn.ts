@@ -18,6 +18,7 @@ import { type AttemptHooks, attemptHooks } from "./attempt-hooks.ts";
 import { withContextDocuments } from "./compose-prompt.ts";
 import { DeltaGatherer } from "./delta-gatherer.ts";
 import { fallBack, lastError, type TurnFailure } from "./fall-back.ts";
+import { mayRefuseMedia } from "./judged-media.ts";
 import { classifyFailure, mayRetry, retryDelayMs } from "./retry-policy.ts";
 import type { RunContext } from "./run-context.ts";
 import type { LoadMedia } from "./supply-media.ts";
@@ -44,7 +45,12 @@ export async function attemptTurn(context: RunContext, signal: AbortSignal): Pro
     if (signal.aborted) return { kind: "cancelled" };
     const result = await attemptOnce(context, signal);
     if (!("failure" in result)) return result;
-    const { failure } = result;
+    const { failure, mediaRefused } = result;
+    if (mediaRefused) {
+      // The next request goes without them, so this cannot happen again before there are new ones.
+      context.position.retries += 1;
+      continue;
+    }
     const kind = classifyFailure(failure);
     if (mayRetry(context.run.retry, kind, context.position.retries)) {
       const delayMs = retryDelayMs(
@@ -66,7 +72,7 @@ export async function attemptTurn(context: RunContext, signal: AbortSignal): Pro
 async function attemptOnce(
   context: RunContext,
   signal: AbortSignal,
-): Promise<TurnOutcome | { failure: ModelErrorSummary }> {
+): Promise<TurnOutcome | { failure: ModelErrorSummary; mediaRefused: boolean }> {
   const { position, run } = context;
   const model = run.chain[position.index];
   if (model === undefined) throw new CookieError("engine", "the chain position is out of range");
@@ -97,11 +103,17 @@ async function attemptOnce(
   } catch (error) {
     speculation.discard();
     const failure = signal.aborted ? null : failureOf(error);
+    const mediaRefused = failure !== null && mayRefuseMedia(failure) && heldUntried(context, model);
     await context.log.append([
-      context.draft({ type: "attempt_abandoned", attempt_id: attemptId, error: failure }),
+      context.draft({
+        type: "attempt_abandoned",
+        attempt_id: attemptId,
+        error: failure,
+        ...(mediaRefused && { media_refused: true }),
+      }),
     ]);
     if (failure === null) return { kind: "cancelled" };
-    if (error instanceof ModelError) return { failure };
+    if (error instanceof ModelError) return { failure, mediaRefused };
     const { message } = failure;
     return { kind: "failed", error: { code: "operation_blocked", message, model_error: failure } };
   }
@@ -112,6 +124,12 @@ function failureOf(error: unknown): ModelErrorSummary {
   if (error instanceof ModelError) return error.summary;
   if (!isCookieError(error, "operation_blocked")) throw error;
   return { ...modelFailure("abort", safeText(error.message, 4096), false), stage: "hook" };
+}
+
+/** Whether the last request held media of which the model has not yet taken any. */
+function heldUntried({ view, media }: RunContext, { selection }: BoundModel): boolean {
+  const untried = view.history.media.untriedBy(selection.model);
+  return untried.some((part) => media.get(part)?.kind === "media");
 }
 
 function openAttempt(context: RunContext, model: BoundModel, attemptId: AttemptId): EventDraft[] {
@@ -226,7 +244,8 @@ async function withMedia(
   const { stages, rootSessionId } = context;
   const load: LoadMedia = (sha256, byteLength) =>
     loadMedia(stages.artifacts, rootSessionId, sha256, byteLength);
-  context.media = await supplyMedia(request.history, model.media, load, context.media);
+  const refused = context.view.history.media.refusedBy(model.selection.model);
+  context.media = await supplyMedia(request.history, model.media, load, context.media, refused);
   return { ...request, media: context.media };
 }
 

@@ -8,6 +8,8 @@ import type {
 } from "@cookie-agent/sdk/protocol";
 import type { ContextDocument } from "../config/agents-md.ts";
 import type { HistoryMessage } from "../model/bound-model.ts";
+import { mediaOfResult } from "../model/place-media.ts";
+import { JudgedMedia } from "./judged-media.ts";
 
 type ToolMessage = Extract<HistoryMessage, { role: "tool" }>;
 type CallResult = ToolMessage["results"][number];
@@ -30,10 +32,13 @@ export class History {
   #open: OpenTurn | null = null;
   #hasMedia = false;
   #selected: ModelSelection | null = null;
+  /** What each model made of the media in the messages. */
+  readonly media = new JudgedMedia();
   contextDocuments: readonly ContextDocument[] = [];
 
   apply(event: StoredEvent): void {
     const { payload } = event;
+    this.media.apply(payload);
     switch (payload.type) {
       case "agent_md_loaded":
         this.contextDocuments = payload.entries;
@@ -130,6 +135,7 @@ export class History {
     const { attachments = [], additional_messages: additional = [] } = result ?? {};
     if (attachments.length === 0 && additional.length === 0) return {};
     this.#hasMedia = true;
+    this.media.add(mediaOfResult({ attachments, additional }));
     return { attachments, additional };
   }
 }

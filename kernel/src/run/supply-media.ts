@@ -15,6 +15,7 @@ export type LoadMedia = (sha256: Digest, byteLength: number) => Promise<Buffer |
  * Chooses and loads the media of one request. What the model cannot take, the oldest parts beyond its counts, and what
  * is lost become notes (T-158); the history stays as it is.
  *
+ * @param refused What the model's provider did not take.
  * @param before Of the request before; what is the same again is the same object, and is not loaded anew.
  */
 export async function supplyMedia(
@@ -22,6 +23,7 @@ export async function supplyMedia(
   target: MediaTarget,
   load: LoadMedia,
   before: SuppliedMedia,
+  refused: ReadonlySet<ToolAttachment>,
 ): Promise<SuppliedMedia> {
   const supplied = new Map<ToolAttachment, SuppliedPart>();
   const counts = new Map<MediaKind, number>();
@@ -31,6 +33,10 @@ export async function supplyMedia(
     const { byte_length: byteLength, mime_type: mime } = part;
     const known = before.get(part);
     const setNote = (why: string) => supplied.set(part, noteOf(part, why, known));
+    if (refused.has(part)) {
+      setNote("the provider refused a request that contained it");
+      continue;
+    }
     const placement = takesMedia(target, { kind, mime, byteLength });
     if (placement === undefined) {
       setNote(`the model ${target.model} does not take it`);

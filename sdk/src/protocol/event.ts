@@ -238,6 +238,8 @@ export const EVENT_PAYLOADS = {
   attempt_abandoned: payload("attempt_abandoned", {
     attempt_id: AttemptId,
     error: ModelErrorSummary.nullable(),
+    /** True: media that came since this model's last answer are left out of what it is asked from now on. */
+    media_refused: z.boolean().optional(),
   }),
   /** The model's complete answer, with the calls it asks for. */
   model_turn_committed: payload("model_turn_committed", {

@@ -4,7 +4,7 @@ import { SessionList, SessionResume } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { fixturePlugin } from "../../support/fixture-plugin.ts";
 import { gifOf, isoOf, pdfOf, pngOf } from "../../support/media-files.ts";
-import { pick, type ScriptedMedia, type Wire } from "../../support/model-server.ts";
+import { type Answer, pick, type ScriptedMedia, type Wire } from "../../support/model-server.ts";
 import { openTestKernel, type TestKernelOptions } from "../../support/open-test-kernel.ts";
 import { SECOND_MODEL } from "../../support/second-model.ts";
 
@@ -301,6 +301,57 @@ describe("delivery", () => {
     const ends = watch.payloads("tool_call_terminated");
     expect(ends.map(({ result }) => result?.attachments.length)).toEqual([1, 1]);
   });
+
+  test.for<Wire>(["openai-chat", "openai-responses", "anthropic"])(
+    "[T-158] an image that the provider refuses becomes a note, for whoever resumes the session too (%s)",
+    async (wire) => {
+      const refuse: Answer = {
+        status: 400,
+        body: { error: { type: "invalid_request_error", message: "Could not process image" } },
+      };
+      const gif = { name: "anim", base64: base64(gifOf(2, 2)) };
+      const kernel = await open({
+        wire,
+        answers: [
+          show({ files: [gif], attachments: [{ scratch: "anim", filename: "whole.gif" }] }),
+          show({ files: [plot], attachments: [{ scratch: "plot", filename: "broken.png" }] }),
+          refuse,
+          { text: "I cannot see it." },
+        ],
+      });
+      const { end, watch, sessionId } = await kernel.run("Hi");
+      expect(end.type).toBe("run_completed");
+      expect(watch.payloads("attempt_abandoned")).toMatchObject([
+        { media_refused: true, error: { kind: "invalid_request" } },
+      ]);
+      await kernel.close();
+
+      const again = await open({
+        on: kernel,
+        answers: [refuse, { text: "still here" }],
+      });
+      await again.client.request(SessionResume, { session_id: sessionId });
+      // There is nothing new that could be at fault, so the answer counts and nothing else is left out.
+      const second = await again.run("And now?", { session: sessionId });
+      expect(second.end).toMatchObject({ type: "run_failed", error: { code: "model_error" } });
+      expect((await again.run("And now?", { session: sessionId })).end.type).toBe("run_completed");
+
+      const note = "broken.png (image/png) left out: the provider refused a request";
+      const sent = kernel.server.requests.map(({ body }) => {
+        const list = JSON.stringify(pick(body, wire === "openai-responses" ? "input" : "messages"));
+        // The arguments of the call hold the bytes as well, in quotes of their own.
+        const has = (bytes: Buffer) =>
+          list.includes(block(bytes)) || list.includes(`;base64,${base64(bytes)}"`);
+        return [has(gifOf(2, 2)), has(PNG), list.includes(note)];
+      });
+      expect(sent).toEqual([
+        [false, false, false],
+        [true, false, false],
+        [true, true, false],
+        ...Array<boolean[]>(3).fill([true, false, true]),
+      ]);
+    },
+  );
 
   test("a model that takes no media gets a note where another one got an image", async () => {
     const { kernel } = await callOnce(

@@ -7,6 +7,7 @@ import { supplyMedia } from "../../../../kernel/src/run/supply-media.ts";
 
 const MIB = 1024 * 1024;
 const NOTHING: SuppliedMedia = new Map();
+const NONE: ReadonlySet<ToolAttachment> = new Set();
 
 function imageOf(name: string, byteLength = 1): ToolAttachment {
   const sha256 = name.charCodeAt(0).toString(16).padStart(64, "0") as Digest;
@@ -44,13 +45,19 @@ const kindsOf = (supplied: SuppliedMedia, parts: readonly ToolAttachment[]) =>
 test("[T-158] of each kind the newest parts go along, up to the model's count", async () => {
   const parts = ["a", "b", "c"].map((name) => imageOf(name));
   const history = parts.map((part) => resultOf(part));
-  const supplied = await supplyMedia(history, targetOf(2), storeOf().load, NOTHING);
+  const supplied = await supplyMedia(history, targetOf(2), storeOf().load, NOTHING, NONE);
   expect(kindsOf(supplied, parts)).toEqual(["note", "media", "media"]);
 });
 
 test("all media of a request stay within 32 MiB, the newest first", async () => {
   const parts = ["a", "b", "c"].map((name) => imageOf(name, 16 * MIB));
-  const supplied = await supplyMedia([resultOf(...parts)], targetOf(9), storeOf().load, NOTHING);
+  const supplied = await supplyMedia(
+    [resultOf(...parts)],
+    targetOf(9),
+    storeOf().load,
+    NOTHING,
+    NONE,
+  );
   expect(kindsOf(supplied, parts)).toEqual(["note", "media", "media"]);
 });
 
@@ -58,11 +65,11 @@ test("what went out before is not loaded again, until it has to stand elsewhere"
   const part = imageOf("a");
   const history = [resultOf(part)];
   const { load, loaded } = storeOf();
-  const first = await supplyMedia(history, targetOf(1), load, NOTHING);
-  const second = await supplyMedia(history, targetOf(1), load, first);
+  const first = await supplyMedia(history, targetOf(1), load, NOTHING, NONE);
+  const second = await supplyMedia(history, targetOf(1), load, first, NONE);
   expect(second.get(part)).toBe(first.get(part));
   expect(loaded).toHaveLength(1);
-  const moved = await supplyMedia(history, targetOf(1, "user_turn"), load, second);
+  const moved = await supplyMedia(history, targetOf(1, "user_turn"), load, second, NONE);
   expect(moved.get(part)).toMatchObject({ placement: "user_turn" });
 });
 
@@ -76,12 +83,12 @@ test("a prompt keeps its messages while the same media are supplied, and maps an
     plainReasoning: false,
     portableIds: false,
   });
-  const first = await supplyMedia([old], targetOf(1), load, NOTHING);
+  const first = await supplyMedia([old], targetOf(1), load, NOTHING, NONE);
   const before = mapper.map("", [old], first);
-  const again = await supplyMedia([old], targetOf(1), load, first);
+  const again = await supplyMedia([old], targetOf(1), load, first, NONE);
   expect(mapper.map("", [old], again)[0]).toBe(before[0]);
   const history = [old, resultOf(imageOf("b"))];
-  const later = mapper.map("", history, await supplyMedia(history, targetOf(1), load, again));
+  const later = mapper.map("", history, await supplyMedia(history, targetOf(1), load, again, NONE));
   expect(JSON.stringify(before[0])).toContain("image-data");
   expect(JSON.stringify(later[0])).toContain("left out");
   expect(JSON.stringify(later[1])).toContain("image-data");
