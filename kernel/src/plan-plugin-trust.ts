@@ -1,11 +1,12 @@
-import { readFile } from "node:fs/promises";
+import { readFile, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { CookieError } from "@cookie-agent/sdk/protocol";
+import { CookieError, isCookieError } from "@cookie-agent/sdk/protocol";
 import { editPluginTrust } from "./config/edit-plugin-trust.ts";
 import { loadConfig } from "./config/load-config.ts";
 import type { OpenKernelOptions } from "./kernel.ts";
 import { loadFirstParty, readManifestFile } from "./plugin/load-manifest.ts";
 import { durableReplace } from "./support/durable-replace.ts";
+import { withFileLock } from "./support/file-lock.ts";
 
 /** What trusting a configured plugin would change: its manifest pinned in the user's file (E-112). */
 export interface PluginTrustPlan {
@@ -50,9 +51,29 @@ export async function planPluginTrust(
     digest,
     configFile,
     done: entry.trust === "trusted" && entry.integrity === digest,
-    apply: async () => {
-      const text = await readFile(configFile, "utf8");
-      await durableReplace(configFile, Buffer.from(await editPluginTrust(text, name, digest)));
-    },
+    apply: () =>
+      changeFile(configFile, root, (text) => editPluginTrust(text, name, digest)).catch((error) => {
+        if (isCookieError(error)) throw error;
+        const why = error instanceof Error ? error.message : String(error);
+        throw new CookieError(
+          "io",
+          `${configFile} cannot be changed (${why}); make it writable, or write trust = "trusted" and integrity = "${digest}" there`,
+          { cause: error },
+        );
+      }),
   };
+}
+
+/** One change at a time, each upon the one before; a link stays one, and the file keeps its mode. */
+function changeFile(
+  path: string,
+  root: string,
+  edit: (text: string) => Promise<string>,
+): Promise<void> {
+  return withFileLock(join(root, "trust.lock"), async () => {
+    const target = await realpath(path);
+    const { mode } = await stat(target);
+    const edited = await edit(await readFile(target, "utf8"));
+    await durableReplace(target, Buffer.from(edited), { mode: mode & 0o777 });
+  });
 }

@@ -1,5 +1,5 @@
-import { spawnSync } from "node:child_process";
-import { chmod, readdir, readFile } from "node:fs/promises";
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmod, lstat, readdir, readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { fixtureDirectory, fixturePlugin } from "../../support/fixture-plugin.ts";
@@ -362,6 +362,8 @@ describe("cookie plugin list, status, logs", () => {
     const logs = await echo(project, "logs", "noisy");
     expect(logs.stdout).toMatch(/^\d{4}-\S+Z info something broke$/m);
     expect((await echo(project, "logs", "../../etc/passwd")).exitCode).toBe(2);
+    execFileSync("mkfifo", [join(project.stateDir, "logs/piped.log")]);
+    expect((await echo(project, "logs", "piped")).stdout).toContain("nothing was logged");
     const misspelt = await echo(project, "logs", "noise");
     expect(misspelt).toMatchObject({ exitCode: 2, stdout: "" });
     expect(misspelt.stderr).toContain("no plugin is called noise");
@@ -396,6 +398,24 @@ describe("cookie plugin trust", () => {
       plugins: { tier: string }[];
     };
     expect(status.plugins[0]?.tier).toBe("trusted");
+  });
+
+  test("[E-112] several at once all count, in a file that is a link and has a mode of its own", async () => {
+    const project = await useProject();
+    const names = ["one", "two", "three", "four"];
+    const config = names.map(
+      (name) => `[plugins.${name}]\npath = ${JSON.stringify(fixtureDirectory("echo"))}\n`,
+    );
+    const kept = await project.write("kept.toml", config.join(""));
+    await chmod(kept, 0o640);
+    await project.writeState("here", "");
+    const file = join(project.stateDir, "config.toml");
+    await symlink(kept, file);
+    const trusted = names.map((name) => echo(project, "trust", name, "--yes"));
+    for (const { exitCode } of await Promise.all(trusted)) expect(exitCode).toBe(0);
+    expect((await readFile(kept, "utf8")).match(/^integrity = /gm)).toHaveLength(names.length);
+    expect((await lstat(file)).isSymbolicLink()).toBe(true);
+    expect((await stat(kept)).mode & 0o777).toBe(0o640);
   });
 
   test("[E-113] a pin that no longer fits is replaced; what cannot be pinned is refused", async () => {
