@@ -1,8 +1,9 @@
-import { chmod, mkdir } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { bashLine, faultProject, startOffline } from "./support/fault-project.ts";
-import { onlyLog } from "./support/log-lines.ts";
+import { onlyLog, sessionOf } from "./support/log-lines.ts";
 import { makeReadOnly, mountSmallDisk, noMount } from "./support/small-disk.ts";
 
 describe("storage that cannot be used", () => {
@@ -45,6 +46,24 @@ describe("storage that cannot be used", () => {
     expect(result).toMatchObject({ exitCode: 5, stdout: "" });
     expect(result.stderr).toContain(join(project.stateDir, "sessions"));
     expect(result.stderr).toContain("make it a directory");
+  });
+
+  test.skipIf(process.platform === "win32").for([
+    ["a folder", "mkdir"],
+    ["a pipe", "mkfifo"],
+    ["a link to itself", "ln -s events.jsonl"],
+  ] as const)("%s in the place of a session's log is named", async ([, make]) => {
+    const project = await faultProject();
+    await startOffline(project, ["say hello"]).result;
+    const log = (await onlyLog(project)) ?? "";
+    await rm(log);
+    const [command = "", ...args] = make.split(" ");
+    execFileSync(command, [...args, log]);
+    const session = sessionOf(log);
+    const resumed = startOffline(project, ["say hello"], ["--resume-session", session]);
+    const { exitCode, stderr } = await resumed.result;
+    expect(exitCode).toBe(5);
+    expect(stderr).toContain(`the log of session ${session} cannot be opened (`);
   });
 
   test.for(["session", "store"])(

@@ -22,10 +22,15 @@ export class LocalLogFile implements LogFile {
 
   static async open(path: PathLike, lease?: TreeLease): Promise<LocalLogFile> {
     const access = lease === undefined ? constants.O_RDONLY : constants.O_RDWR;
-    const handle = await open(path, access | (constants.O_NOFOLLOW ?? 0));
+    // O_NONBLOCK: opening a pipe must not wait for its other end.
+    const handle = await open(
+      path,
+      access | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0),
+    );
     try {
-      const { size } = await handle.stat();
-      return new LocalLogFile(handle, size, lease);
+      const found = await handle.stat();
+      if (!found.isFile()) throw new Error("it is no regular file");
+      return new LocalLogFile(handle, found.size, lease);
     } catch (error) {
       await handle.close();
       throw error;

@@ -1,5 +1,5 @@
 import type { Dirent } from "node:fs";
-import { readdir, rm, stat } from "node:fs/promises";
+import { lstat, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { CookieError, SessionId } from "@cookie-agent/sdk/protocol";
 import { syncDirectory } from "../support/durable-replace.ts";
@@ -118,8 +118,16 @@ class LocalSessionStore implements SessionStore {
     try {
       return await LocalLogFile.open(logPath(this.#directoryOf(location)), lease);
     } catch (error) {
-      if (!hasCode(error, "ENOENT")) throw error;
-      throw new CookieError("session_missing", `there is no session ${location.sessionId} here`);
+      const { sessionId } = location;
+      if (hasCode(error, "ENOENT")) {
+        throw new CookieError("session_missing", `there is no session ${sessionId} here`);
+      }
+      const why = error instanceof Error ? error.message : String(error);
+      throw new CookieError(
+        "storage_failed",
+        `the log of session ${sessionId} cannot be opened (${why}); make it a file that you can read and write`,
+        { cause: error, data: { session_id: sessionId } },
+      );
     }
   }
 
@@ -272,7 +280,7 @@ async function sessionIdsIn(directory: string): Promise<SessionId[]> {
 
 async function exists(path: string): Promise<boolean> {
   try {
-    await stat(path);
+    await lstat(path);
     return true;
   } catch (error) {
     if (hasCode(error, "ENOENT", "ENOTDIR")) return false;
