@@ -1,3 +1,4 @@
+import { constants } from "node:fs";
 import { appendFile, rename, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../support/logger.ts";
@@ -7,6 +8,8 @@ import { makeDirectory } from "../support/make-directory.ts";
 const MAX_FILE_BYTES = 1024 * 1024;
 /** What waits to be written; more is left out and counted. */
 const MAX_WAITING_BYTES = 256 * 1024;
+/** Opening a pipe that lies in the file's place must not wait for a reader. */
+const APPEND = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NONBLOCK;
 
 interface LogFile {
   waiting: string[];
@@ -83,7 +86,7 @@ export class PluginLogFiles implements Logger {
         () => 0,
       );
       if (size > MAX_FILE_BYTES) await rename(path, `${path}.1`);
-      await appendFile(path, waiting.join(""), { mode: 0o600 });
+      await appendFile(path, waiting.join(""), { mode: 0o600, flag: APPEND });
     } catch {
       // The log sink has had it; there is nobody else to tell.
     }

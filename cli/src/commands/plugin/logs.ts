@@ -1,3 +1,4 @@
+import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { PluginsStatus } from "@cookie-agent/sdk/protocol";
@@ -47,7 +48,7 @@ async function requireKnown(name: string): Promise<void> {
 async function readTail(file: string): Promise<string[] | undefined> {
   let handle: Awaited<ReturnType<typeof open>>;
   try {
-    handle = await open(file, "r");
+    handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;

@@ -1,4 +1,5 @@
-import { readFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { CookieError } from "../../protocol/errors.ts";
@@ -9,6 +10,9 @@ export const SAMPLES_FILE = "conformance.json";
 
 /** Files of the workspace: path below it, and content. */
 const Files = z.record(z.string().regex(/^(?!\/)(?!.*\.\.)[^\\]+$/), z.string());
+
+/** A larger file is not what it seems to be. */
+const MAX_BYTES = 16 * 1024 * 1024;
 
 const SampleCall = z.strictObject({
   tool: z.string(),
@@ -44,12 +48,8 @@ export type ConformanceSamples = z.infer<typeof ConformanceSamples>;
 
 /** The samples of a plugin's folder; none when the file is missing. Throws `invalid_declaration` naming the member. */
 export async function readSamples(directory: string): Promise<ConformanceSamples> {
-  let text: string;
-  try {
-    text = await readFile(join(directory, SAMPLES_FILE), "utf8");
-  } catch {
-    return {};
-  }
+  const text = await readText(join(directory, SAMPLES_FILE));
+  if (text === undefined) return {};
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -64,4 +64,27 @@ export async function readSamples(directory: string): Promise<ConformanceSamples
     "invalid_declaration",
     `${SAMPLES_FILE}: ${member}: ${issue?.message ?? "invalid"}`,
   );
+}
+
+/** Undefined when there is no such file; one that cannot be read must not look like a plugin without calls. */
+async function readText(path: string): Promise<string | undefined> {
+  const refuse = (why: string, cause?: unknown) =>
+    new CookieError("invalid_declaration", `${SAMPLES_FILE} cannot be read: ${why}`, { cause });
+  try {
+    // O_NONBLOCK: opening a pipe must not wait for its other end.
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const found = await file.stat();
+      if (!found.isFile()) throw refuse("it is no regular file");
+      if (found.size > MAX_BYTES) throw refuse(`it is larger than ${MAX_BYTES} bytes`);
+      return await file.readFile("utf8");
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (error instanceof CookieError) throw error;
+    const { code = "I/O error" } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return undefined;
+    throw refuse(code, error);
+  }
 }

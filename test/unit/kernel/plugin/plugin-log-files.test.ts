@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -44,6 +45,17 @@ test("[E-010] a file that has grown is put aside, and a flood is counted instead
   expect(kept.length).toBeLessThan(600 * 1024);
   expect(kept).toMatch(/warn \d+ more lines were not kept\n$/);
 });
+
+test.skipIf(process.platform === "win32")(
+  "a pipe in the file's place costs nothing but the lines",
+  async () => {
+    await mkdir(join(root, "logs"));
+    execFileSync("mkfifo", [join(root, "logs/one.log")]);
+    const logs = new PluginLogFiles(root, silentLogger);
+    logs.log("info", "lost", { plugin: "one" });
+    await expect(logs.close()).resolves.toBeUndefined();
+  },
+);
 
 test("a folder that cannot be made costs nothing but the lines", async () => {
   await writeFile(join(root, "logs"), "in the way");

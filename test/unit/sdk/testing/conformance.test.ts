@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -91,6 +92,23 @@ test("[E-190] a plugin that takes over its thread is reported and ended, with al
   const report = await tryFixture(await makeDirectory(), "blocks");
   expect(failures(report)).toContain("C-16");
 });
+
+test.skipIf(process.platform === "win32").for([
+  ["a folder", "mkdir", "it is no regular file"],
+  ["a pipe", "mkfifo", "it is no regular file"],
+] as const)(
+  "%s in the place of conformance.json is named, not taken for a plugin without calls",
+  async ([, make, why]) => {
+    const directory = await makeDirectory();
+    await writeManifest(directory, { kind: "node", entry: "plugin.mjs" });
+    await rm(join(directory, "conformance.json"));
+    execFileSync(make, [join(directory, "conformance.json")]);
+    await expect(runConformance({ directory }, {})).rejects.toMatchObject({
+      code: "invalid_declaration",
+      message: expect.stringContaining(why),
+    });
+  },
+);
 
 test("without conformance.json nothing is called", async () => {
   const directory = await makeDirectory();
