@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { chmod, mkdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, mkdir, rm, symlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { bashLine, faultProject, startOffline } from "./support/fault-project.ts";
 import { onlyLog, sessionOf } from "./support/log-lines.ts";
@@ -65,6 +65,24 @@ describe("storage that cannot be used", () => {
     expect(exitCode).toBe(5);
     expect(stderr).toContain(`the log of session ${session} cannot be opened (`);
   });
+
+  test.skipIf(process.platform === "win32")(
+    "a session folder that leads nowhere is named",
+    async () => {
+      const project = await faultProject();
+      await startOffline(project, ["say hello"]).result;
+      const folder = dirname((await onlyLog(project)) ?? "");
+      await rm(folder, { recursive: true });
+      await symlink(basename(folder), folder);
+      const resumed = startOffline(project, ["say hello"], ["--resume-session", basename(folder)]);
+      expect(await resumed.result).toMatchObject({
+        exitCode: 5,
+        stderr: expect.stringContaining(
+          `the log of session ${basename(folder)} cannot be opened (`,
+        ),
+      });
+    },
+  );
 
   test.for(["session", "store"])(
     "a %s removed in mid-run fails the run, and the next one works",

@@ -81,7 +81,10 @@ class LocalSessionStore implements SessionStore {
 
   async find(sessionId: SessionId): Promise<SessionLocation | undefined> {
     const asRoot = { sessionId, rootId: sessionId };
-    if (await exists(logPath(this.#directoryOf(asRoot)))) return asRoot;
+    const isRoot = await exists(logPath(this.#directoryOf(asRoot))).catch((error: unknown) => {
+      throw unopened(sessionId, error);
+    });
+    if (isRoot) return asRoot;
     for (const rootId of await sessionIdsIn(this.directory)) {
       const location = { sessionId, rootId };
       if (await exists(logPath(this.#directoryOf(location)))) return location;
@@ -122,12 +125,7 @@ class LocalSessionStore implements SessionStore {
       if (hasCode(error, "ENOENT")) {
         throw new CookieError("session_missing", `there is no session ${sessionId} here`);
       }
-      const why = error instanceof Error ? error.message : String(error);
-      throw new CookieError(
-        "storage_failed",
-        `the log of session ${sessionId} cannot be opened (${why}); make it a file that you can read and write`,
-        { cause: error, data: { session_id: sessionId } },
-      );
+      throw unopened(sessionId, error);
     }
   }
 
@@ -286,6 +284,14 @@ async function exists(path: string): Promise<boolean> {
     if (hasCode(error, "ENOENT", "ENOTDIR")) return false;
     throw error;
   }
+}
+
+function unopened(sessionId: SessionId, cause: unknown): CookieError {
+  return new CookieError(
+    "storage_failed",
+    `the log of session ${sessionId} cannot be opened (${problemOf(cause)}); make it a file that you can read and write`,
+    { cause, data: { session_id: sessionId } },
+  );
 }
 
 function problemOf(error: unknown): string {
