@@ -1,6 +1,6 @@
-import { PluginsStatus, RuntimeSnapshotGet } from "@cookie-agent/sdk/protocol";
 import { defineCommand } from "../../command.ts";
 import { withLocalKernel } from "../../open-kernel.ts";
+import { readStatuses } from "../../plugin/read-statuses.ts";
 import { renderTable } from "../../render-table.ts";
 import { print, printJson } from "../../standard-streams.ts";
 
@@ -9,11 +9,7 @@ export const listPlugins = defineCommand({
   args: {},
   flags: {},
   async run({ flags }) {
-    const { plugins } = await withLocalKernel({}, async ({ client }) => {
-      // Answered only when the plugins that start with the kernel have introduced themselves.
-      await client.request(RuntimeSnapshotGet, {});
-      return client.request(PluginsStatus, {});
-    });
+    const plugins = await withLocalKernel({}, ({ client }) => readStatuses(client));
     const rows = plugins.map(({ plugin, version, tier, source, state, tools }) => ({
       plugin,
       version,

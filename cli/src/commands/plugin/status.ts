@@ -1,8 +1,9 @@
-import { type PluginStatus, PluginsStatus, RuntimeSnapshotGet } from "@cookie-agent/sdk/protocol";
+import type { PluginStatus } from "@cookie-agent/sdk/protocol";
 import { string } from "@oclif/core/args";
 import { defineCommand } from "../../command.ts";
 import { ExitCode } from "../../exit-code.ts";
 import { withLocalKernel } from "../../open-kernel.ts";
+import { readStatuses } from "../../plugin/read-statuses.ts";
 import { requirePlugin } from "../../plugin/require-plugin.ts";
 import { printable } from "../../printable.ts";
 import { print, printJson } from "../../standard-streams.ts";
@@ -13,11 +14,7 @@ export const pluginStatus = defineCommand({
   args: { plugin: string({ description: "only this one", ignoreStdin: true }) },
   flags: {},
   async run({ args, flags }) {
-    const all = await withLocalKernel({}, async ({ client }) => {
-      // Answered only when the plugins that start with the kernel have introduced themselves.
-      await client.request(RuntimeSnapshotGet, {});
-      return (await client.request(PluginsStatus, {})).plugins;
-    });
+    const all = await withLocalKernel({}, ({ client }) => readStatuses(client));
     const plugins = args.plugin === undefined ? all : [requirePlugin(all, args.plugin)];
     if (flags.json) printJson({ plugins });
     else print(plugins.map(describe).join("\n\n"));
