@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { fixturePlugin } from "../../support/fixture-plugin.ts";
 import { providerToml, startModelServer } from "../../support/model-server.ts";
 import { runCookie } from "../../support/run-cookie.ts";
 import { CAN_OPEN_TERMINAL, runInTerminal } from "../../support/run-in-terminal.ts";
@@ -111,6 +112,25 @@ describe.runIf(CAN_OPEN_TERMINAL)(
     });
   },
 );
+
+describe.runIf(CAN_OPEN_TERMINAL)("cookie plugin trust in a terminal", () => {
+  test.for([
+    ["y", "y\n", 0],
+    ["nothing", "\n", 1],
+    ["Ctrl-C", "\u0003", 1],
+    ["the end of input", "\u0004", 1],
+  ] as const)("%s is an answer, and only yes is one that trusts", async ([, text, exitCode]) => {
+    const project = await useProject();
+    const config = fixturePlugin("echo");
+    const file = await project.writeState("config.toml", config);
+    const asked = await runInTerminal(project, ["plugin", "trust", "echo"], {
+      type: [{ after: "Trust this plugin? [y/N] ", text }],
+    });
+    expect(asked.exitCode).toBe(exitCode);
+    expect(asked.screen).toContain(exitCode === 0 ? "trusted: echo" : "nothing was trusted");
+    expect((await readFile(file, "utf8")) === config).toBe(exitCode !== 0);
+  });
+});
 
 describe.runIf(CAN_OPEN_TERMINAL)("cookie run in a terminal", () => {
   test("[C-224] shows what is running and for how long, and erases it before the answer", async () => {

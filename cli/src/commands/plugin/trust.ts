@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline/promises";
 import { string } from "@oclif/core/args";
 import { defineCommand } from "../../command.ts";
 import { ExitCode, ExitError, usageError } from "../../exit-code.ts";
@@ -8,6 +7,7 @@ import { placeOf } from "../../plugin/require-loadable.ts";
 import { printable } from "../../printable.ts";
 import { print, printError, printJson } from "../../standard-streams.ts";
 import { switchFlag } from "../../switch-flag.ts";
+import { ask } from "../../workspace-question.ts";
 
 export const trustPlugin = defineCommand({
   summary: "Trust a plugin of your own configuration, as its manifest is now.",
@@ -53,12 +53,6 @@ async function confirm(directory: string, digest: string, notes: readonly string
   }
   printError(`${directory} (${digest})`);
   for (const note of notes) printError(`  without trust: ${note}`);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await terminal.question("Trust this plugin? [y/N] ");
-    if (/^y(?:es)?$/i.test(answer.trim())) return;
-  } finally {
-    terminal.close();
-  }
+  if ((await ask("Trust this plugin? [y/N] ")) === "yes") return;
   throw new ExitError(ExitCode.failure, "declined", "nothing was trusted");
 }
