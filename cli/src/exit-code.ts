@@ -1,4 +1,4 @@
-/** Exit codes of `cookie run` (C 7.3); every other command uses the first three. */
+/** Exit codes of the commands that make calls (C 7.3); every other command uses the first three. */
 export const ExitCode = {
   success: 0,
   failure: 1,

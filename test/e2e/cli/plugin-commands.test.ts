@@ -221,14 +221,7 @@ test.skipIf(process.platform === "win32")(
     const { child, result } = startCookie(project, ["plugin", "test", "odd"], {
       env: { TMPDIR: join(project.cwd, "tmp") },
     });
-    const pid = await vi.waitFor(
-      async () => {
-        const text = await readFile(pidFile, "utf8");
-        expect(text).toMatch(/\n$/);
-        return Number(text);
-      },
-      { timeout: 20_000 },
-    );
+    const pid = await pidIn(pidFile);
     child.kill("SIGINT");
     expect(await result).toMatchObject({
       exitCode: 1,
@@ -262,6 +255,44 @@ describe("cookie plugin call", () => {
     await expect(readdir(join(project.stateDir, "sessions"))).rejects.toThrow("ENOENT");
   });
 });
+
+test.skipIf(process.platform === "win32")(
+  "[E-047] a second Ctrl-C during cookie plugin call leaves neither the plugin nor a folder",
+  async () => {
+    const project = await useProject();
+    const pidFile = join(project.cwd, "pid");
+    const answer = JSON.stringify({
+      jsonrpc: "2.0",
+      id: 0,
+      result: { protocol_version: "0.1.0", name: "odd", version: "1.0.0" },
+    });
+    const script = `trap '' INT TERM; read line; echo '${answer}'; read line; echo $$ > ${pidFile}; exec sleep 600`;
+    const tool = { name: "odd", description: "Odd.", parameters: { type: "object" } };
+    const manifest = {
+      manifest: 1,
+      name: "odd",
+      version: "1.0.0",
+      protocol: ["0.1.0"],
+      runtime: { kind: "exec", command: "/bin/sh", args: ["-c", script] },
+      tools: [{ ...tool, permission_name: "odd" }],
+    };
+    await project.write("odd/cookie-plugin.json", JSON.stringify(manifest));
+    await project.write("tmp/.keep", "");
+    const { child, result } = startCookie(
+      project,
+      ["plugin", "call", "odd", "odd", "--path", "odd", "--allowed-tools", "plugin"],
+      { env: { TMPDIR: join(project.cwd, "tmp") } },
+    );
+    const pid = await pidIn(pidFile);
+    // Both wait for it when it goes on.
+    for (const signal of ["SIGSTOP", "SIGINT", "SIGTERM", "SIGCONT"] as const) {
+      child.kill(signal);
+    }
+    expect(await result).toMatchObject({ exitCode: 130 });
+    await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 20_000 });
+    expect(await readdir(join(project.cwd, "tmp"))).toEqual([".keep"]);
+  },
+);
 
 describe("cookie plugin list, status, logs", () => {
   test("[B148] [B149] [E-044] one that cannot be used is shown with its reason beside those that can", async () => {
@@ -446,3 +477,15 @@ describe("cookie plugin trust", () => {
     });
   });
 });
+
+/** The process id that a program writes once it is as far as that. */
+function pidIn(file: string): Promise<number> {
+  return vi.waitFor(
+    async () => {
+      const text = await readFile(file, "utf8");
+      expect(text).toMatch(/\n$/);
+      return Number(text);
+    },
+    { timeout: 20_000 },
+  );
+}
