@@ -138,8 +138,7 @@ export class Supervisor {
   /** Whether this plugin is asked at a hook; what a required one declares may be unknown, then it is asked at all. */
   intercepts(hook: HookName): boolean {
     const { enabled, required, source, failure, manifest } = this.#plugin;
-    // A workspace that disables the user's guard does not get rid of it.
-    if (!enabled) return required && source === "workspace";
+    if (!enabled) return false;
     if (this.#claims.intercept.includes(hook)) return true;
     const isUnknown = failure !== null || (manifest === null && this.#claims === NO_CLAIMS);
     return required && source !== "bundled" && isUnknown;
