@@ -1,6 +1,7 @@
 import { join } from "node:path";
-import { CookieError, type HookName, type RunId } from "@cookie-agent/sdk/protocol";
+import { type AttemptId, CookieError, type HookName, type RunId } from "@cookie-agent/sdk/protocol";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { PluginEntry } from "../../../../kernel/src/config/plugin-entry.ts";
 import { HookChain, type HookPass } from "../../../../kernel/src/plugin/hook-chain.ts";
 import type { HookPlugins, HookSite } from "../../../../kernel/src/plugin/hook-site.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
@@ -104,6 +105,28 @@ describe("a chain", () => {
     expect(asked).toHaveLength(1);
   });
 
+  test("[E-204] a required one that fails where it only observes is skipped", async () => {
+    const { chain, asked } = chainOf({ a: new CookieError("timeout", "late"), b: {} }, ["a"]);
+    const facts = { attempt_id: createId<AttemptId>(), status: 200, headers: {} };
+    const pass: HookPass<"provider_after_response", null> = {
+      state: null,
+      facts: () => facts,
+      take: (state) => ({ kind: "go", state }),
+    };
+    const outcome = await chain.run("provider_after_response", SITE, pass, never());
+    expect(outcome).toEqual({ kind: "passed", state: null });
+    expect(asked.map(({ plugin }) => plugin)).toEqual(["a", "b"]);
+  });
+
+  test("[E-167] an abort with a reason of its own is the failure of whoever has not answered, and cancels nothing", async () => {
+    const over = new AbortController();
+    over.abort(new CookieError("timeout", "not soon enough"));
+    const { chain, notes } = chainOf({ a: new CookieError("cancelled", "given up"), b: to("1") });
+    const outcome = await chain.run("user_before_input", SITE, TEXT, over.signal);
+    expect(outcome).toEqual({ kind: "passed", state: "1" });
+    expect(notes).toEqual(["a interception_timeout: user_before_input: not soon enough"]);
+  });
+
   test("a failure that is none of the plugin's is not hidden", async () => {
     const { chain } = chainOf({ a: new TypeError("a bug") });
     await expect(chain.run("user_before_input", SITE, TEXT, never())).rejects.toThrow("a bug");
@@ -126,7 +149,11 @@ describe("a chain", () => {
 });
 
 describe("over real processes", () => {
-  async function openChain(plugins: readonly HookPlugin[], options = {}) {
+  async function openChain(
+    plugins: readonly HookPlugin[],
+    options: Parameters<typeof openHost>[0] = {},
+    entry: Partial<PluginEntry> = {},
+  ) {
     const project = await createTempProject();
     onTestFinished(() => project.remove());
     await project.writeState("config.toml", "");
@@ -135,6 +162,7 @@ describe("over real processes", () => {
       entryFor(name, {
         launch: { kind: "path", directory: join(project.stateDir, "hook-plugins", name) },
         required: keys === "required",
+        ...entry,
       }),
     );
     const { host } = await openHost({ entries, ...options });
@@ -170,6 +198,31 @@ describe("over real processes", () => {
     expect(notes).toEqual(["busy interception_crash"]);
     stop.abort();
     await first;
+  });
+
+  test("[E-162] a hook waits for its turn no longer than for its answer, and not for the clean-up of one that is given up", async () => {
+    const { chain, host, notes, project } = await openChain(
+      [
+        {
+          name: "busy",
+          hooks: { user_before_input: (_facts, { never }) => never() },
+          manifest: { max_in_flight: 1 },
+        },
+      ],
+      // Neither is what ends the wait.
+      { limits: { cancelCleanupMs: 600_000, deafAfterMs: 600_000 } },
+      { interceptionTimeoutMs: 100 },
+    );
+    for (let asked = 0; asked < 2; asked += 1) {
+      const outcome = await chain.run("user_before_input", SITE, TEXT, never());
+      expect(outcome).toEqual({ kind: "passed", state: "Hi" });
+    }
+    expect(notes).toEqual(["busy interception_timeout", "busy interception_timeout"]);
+    const asked = (await delivered(project)).filter(({ cancelled }) => cancelled !== true);
+    expect(asked).toHaveLength(1);
+    // A closing host would wait for the clean-up.
+    const pid = host.status()[0]?.pid;
+    if (typeof pid === "number") process.kill(pid, "SIGKILL");
   });
 
   test.for(["", "required"])(
