@@ -126,7 +126,7 @@ describe("a publication", () => {
     expect((await watch.event("plugin_event_added")).payload.name).toBe("told");
   });
 
-  test("[E-152] one that the manifest does not declare is refused, and noted in its session", async () => {
+  test("[E-146] one that the manifest does not declare is refused, and noted in its session", async () => {
     const author = await createListener("listener", { capabilities: {} });
     const kernel = await openTestKernel({
       config: author.toml,

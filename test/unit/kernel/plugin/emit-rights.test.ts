@@ -5,10 +5,14 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ContextGrants } from "../../../../kernel/src/plugin/context-grants.ts";
 import { EmitQuota } from "../../../../kernel/src/plugin/emit-quota.ts";
 import { EmitTokens } from "../../../../kernel/src/plugin/emit-tokens.ts";
+import { NO_EVENT_CLAIMS } from "../../../../kernel/src/plugin/event-claims.ts";
+import type { EventServices } from "../../../../kernel/src/plugin/event-services.ts";
 import { PLUGIN_LIMITS } from "../../../../kernel/src/plugin/plugin-limits.ts";
+import { publish } from "../../../../kernel/src/plugin/publication.ts";
 import { RequestDesk } from "../../../../kernel/src/plugin/request-desk.ts";
 import { RequestSlots } from "../../../../kernel/src/plugin/request-slots.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
+import { noEvents } from "./event-services-fixture.ts";
 import { callOf, never, SESSION } from "./open-host.ts";
 
 const A = createId<SessionId>();
@@ -158,6 +162,46 @@ describe("a request", () => {
     expect(tokens.redeem(unused).state).toBe("spent");
     rpc.close();
     plugin.close();
+  });
+});
+
+describe("a publication", () => {
+  const claims = { ...NO_EVENT_CLAIMS, publishBus: true, publishSessionEvents: true };
+  function openPublisher(services: EventServices) {
+    const { tokens, deliver } = openTokens();
+    const noted: string[] = [];
+    const options = {
+      plugin: "p",
+      claims,
+      grants: new ContextGrants(),
+      tokens,
+      quota: new EmitQuota(PLUGIN_LIMITS.emitQuota),
+      services: { ...services, note: (sessionId: SessionId) => void noted.push(sessionId) },
+    };
+    const send = (contextId: ContextId) =>
+      publish({ session_id: A, context_id: contextId, name: "n", payload: null }, options);
+    return { send, deliver, noted };
+  }
+
+  test("[E-146] in a session that cannot be written takes the other route, and says why", async () => {
+    const { send, deliver } = openPublisher(noEvents());
+    expect(await send(deliver(A))).toEqual({
+      name: "n",
+      bus: "published",
+      durable: "rejected",
+      reason: "the session cannot be written now",
+    });
+  });
+
+  test("[E-149] under a context that is unknown says so, and is noted nowhere", async () => {
+    const { send, noted } = openPublisher(noEvents());
+    expect(await send(createId<ContextId>())).toEqual({
+      name: "n",
+      bus: "rejected",
+      durable: "rejected",
+      reason: "the context is unknown; use one of a delivery or a request",
+    });
+    expect(noted).toEqual([]);
   });
 });
 

@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  type ContextId,
+  CookieError,
   type EventPayload,
   Manifest,
   type PluginStatus,
@@ -9,6 +11,9 @@ import {
   type ToolCallId,
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
+import { EmitTokens } from "../../../../kernel/src/plugin/emit-tokens.ts";
+import { type EventClaims, NO_EVENT_CLAIMS } from "../../../../kernel/src/plugin/event-claims.ts";
+import { EventFeed } from "../../../../kernel/src/plugin/event-feed.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
 import {
   createListener,
@@ -221,13 +226,54 @@ describe("a subscriber that does not read", () => {
 });
 
 describe("one event", () => {
-  test("[E-152] that no frame can hold is dropped with a diagnostic, and the next one is heard", async () => {
+  test("[E-144] that no frame can hold is dropped with a diagnostic, and the next one is heard", async () => {
     const { record, notes, listener, status } = await subscribe();
     record(ordinary("x".repeat(4 * 1024 * 1024)), ordinary("small"));
     await listener.until(({ heard }) => heard?.seq === 2);
     expect(seqsOf(await listener.heard())).toEqual([2]);
     expect(notes.map(({ kind }) => kind)).toEqual(["oversized_event"]);
     expect(status()?.dropped_events).toBe(1);
+  });
+});
+
+describe("a feed by itself", () => {
+  function openFeed(claims: Partial<EventClaims>, problem?: CookieError) {
+    const tokens = new EmitTokens({ lifeMs: 5_000, active: 8, spent: 8, spentMs: 30_000 });
+    const contexts: ContextId[] = [];
+    const feed = new EventFeed({
+      plugin: "hearing",
+      claims: { ...NO_EVENT_CLAIMS, ...claims },
+      tokens,
+      bounds: { items: 8, bytes: 1024 * 1024 },
+      notify: async (_notification, params) => {
+        const { context_id: contextId } = params as unknown as { context_id: ContextId };
+        contexts.push(contextId);
+        if (problem !== undefined) throw problem;
+      },
+      note: () => undefined,
+      onDropped: () => undefined,
+    });
+    return { feed, tokens, contexts };
+  }
+
+  test("[E-148] the context of an event that could not be written is spent", async () => {
+    const tooLarge = new CookieError("resource_limit", "too large");
+    const { feed, tokens, contexts } = openFeed({ events: true }, tooLarge);
+    feed.onRecorded(eventOf(1, ordinary()));
+    await feed.drained();
+    expect(contexts.map((contextId) => tokens.redeem(contextId))).toEqual([
+      { state: "spent", sessionId: SESSION },
+    ]);
+  });
+
+  test.for([
+    [{ events: true }, 0],
+    [{ bus: true }, 1],
+  ] as const)("[E-141] with %j it hears %s of what others publish", async ([claims, count]) => {
+    const { feed, contexts } = openFeed(claims);
+    feed.onPublished({ sessionId: SESSION, plugin: "other", name: "news", payload: null });
+    await feed.drained();
+    expect(contexts).toHaveLength(count);
   });
 });
 
