@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { ApprovalRespond, PluginsStatus, RunCancel } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { trustedPlugin } from "../../support/fixture-plugin.ts";
@@ -130,11 +131,17 @@ describe("a call that asks for more", () => {
   });
 
   test("[E-120] what is granted is on record before the plugin learns of it", async () => {
-    const { kernel, watch } = await asked([question()]);
-    const types = watch.types;
-    expect(types.indexOf("approval_finalized")).toBeLessThan(types.indexOf("tool_call_terminated"));
-    expect(types.indexOf("approval_requested")).toBeGreaterThan(types.indexOf("tool_call_started"));
-    expect(kernel.server.requests).toHaveLength(2);
+    const kernel = await openTestKernel({ config: config() });
+    const folder = join(kernel.project.stateDir, "sessions");
+    const look = { method: "look", params: { folder, words: '"approval_finalized"' } };
+    kernel.server.enqueue(show({ ask: [look, question(), look] }), { text: "ok" });
+    const { watch } = await kernel.run("Hi", { mode: "yolo" });
+    const output = watch.payloads("tool_call_terminated")[0]?.result?.output ?? "null";
+    expect(JSON.parse(output)).toMatchObject([
+      { found: false },
+      { granted: true },
+      { found: true },
+    ]);
   });
 });
 
@@ -147,6 +154,15 @@ describe("a question that stands open", () => {
       { reason_code: "request_cancelled" },
     ]);
     expect(watch.payloads("tool_call_terminated")[0]?.outcome).toBe("cancelled");
+  });
+
+  test("[E-120] a call that ends without its answer takes it back", async () => {
+    const { kernel, watch, runId } = await pending({ args: { leave: "leave-now" } });
+    kernel.server.enqueue({ text: "ok" });
+    await kernel.project.write("leave-now", "");
+    expect(await watch.end(runId)).toMatchObject({ type: "run_completed" });
+    expect(watch.payloads("approval_cancelled")).toHaveLength(1);
+    expect(watch.payloads("tool_call_terminated")[0]?.result?.output).toBe("left");
   });
 
   test("[E-120] a plugin that dies takes it back", async () => {
@@ -166,10 +182,11 @@ describe("a question that stands open", () => {
       keys: "tool_timeout_ms = 1500",
       args: { hang: true },
     });
-    // Another call of the same plugin begins later and has as long; by its end the first had its time, too.
-    kernel.server.enqueue(show({ hang: true }), { text: "ok" });
+    // Others of the same plugin begin later and have as long; by their end the first had its time and clean-up, too.
+    kernel.server.enqueue(...Array.from({ length: 3 }, () => show({ hang: true })), { text: "ok" });
     const other = await kernel.run("Hi", { mode: "yolo" });
-    expect(other.watch.payloads("tool_call_terminated")[0]?.error?.code).toBe("timeout");
+    const codes = other.watch.payloads("tool_call_terminated").map(({ error }) => error?.code);
+    expect(codes).toEqual(["timeout", "timeout", "timeout"]);
     expect(watch.payloads("tool_call_terminated")).toEqual([]);
     kernel.server.enqueue({ text: "ok" });
     await respond("approve_once");
