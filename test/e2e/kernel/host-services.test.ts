@@ -254,6 +254,27 @@ describe("artifacts", () => {
     return JSON.parse(ends[0] ?? "null") as Answer[];
   }
 
+  test("[E-119] media that another call stored is neither named nor delivered", async () => {
+    const data = pngOf(2, 2).toString("base64");
+    const write = { method: "host/artifacts/write", params: { data } };
+    const first = await ask([[write]]);
+    const artifact = String(first.answers[0]?.[0]?.["uri"]);
+    const look = ["host/media/sniff", "host/media/deliver"].map((method) => ({
+      method,
+      params: { artifact },
+    }));
+    const stream = { method: "host/media/sniff", params: { artifact: `${artifact}/stdout` } };
+    const second = await ask([[...look, write, ...look, stream]], { on: first.kernel });
+    expect(codesOf(second.answers[0])).toEqual([
+      "permission_denied",
+      "permission_denied",
+      "granted",
+      "granted",
+      "granted",
+      "artifact_uri",
+    ]);
+  });
+
   test("[E-119] above untrusted, what the rules allow to read is served, by range and by page", async () => {
     const [first, rest, beyond, page] = await readOutput({});
     expect(first).toEqual({

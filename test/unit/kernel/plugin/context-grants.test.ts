@@ -31,6 +31,15 @@ test("[E-116] a request's context does not serve what needs a call", () => {
   expect(() => grants.resolve(id, "call")).toThrow(invalid);
 });
 
+test("[E-116] with the connection every context ends, and what waits under one is told", () => {
+  const grants = new ContextGrants();
+  const ids = [grants.grant("call", context()), grants.grant("request", context())] as const;
+  const { signal } = grants.hold(ids[0]);
+  grants.revokeAll();
+  for (const id of ids) expect(() => grants.resolve(id, "request")).toThrow(invalid);
+  expect(signal.aborted).toBe(true);
+});
+
 test("[E-117] an unknown context and one of another plugin are refused", () => {
   const id = new ContextGrants().grant("call", context());
   expect(() => new ContextGrants().resolve(id, "request")).toThrow(invalid);
