@@ -51,17 +51,20 @@ describe("an attachment", () => {
     expect(JSON.stringify(request)).toContain(block(PNG));
   });
 
-  test("[E-110] an artifact that the call wrote is attached, from text and from a scratch file", async () => {
-    const ask = [
-      { method: "host/artifacts/write", params: { data: base64(PNG) } },
-      { method: "host/artifacts/write", params: { scratch: "plot" } },
-      { method: "host/media/deliver", params: { scratch: "plot" } },
-    ];
-    const attachments = [{ answered: 0 }, { answered: 1 }, { answered: 2 }];
-    const { ended } = await callOnce({ files: [plot], ask, attachments }, { wire: "anthropic" });
-    expect(ended.outcome).toBe("completed");
-    expect(new Set(ended.result?.attachments.map(({ sha256 }) => sha256)).size).toBe(1);
-  });
+  test.for([
+    ["host/artifacts/write", "data", base64(PNG)],
+    ["host/artifacts/write", "scratch", "plot"],
+    ["host/media/deliver", "scratch", "plot"],
+  ] as const)(
+    "[E-110] what the call stored by %s from %s is attached",
+    async ([method, member, value]) => {
+      const ask = [{ method, params: { [member]: value } }];
+      const args = { files: [plot], ask, attachments: [{ answered: 0 }] };
+      const { ended } = await callOnce(args, { wire: "anthropic" });
+      expect(ended.outcome).toBe("completed");
+      expect(ended.result?.attachments).toHaveLength(1);
+    },
+  );
 
   test.for([
     [

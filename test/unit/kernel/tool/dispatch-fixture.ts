@@ -21,6 +21,7 @@ import type { EventDraft } from "../../../../kernel/src/event/event-draft.ts";
 import { RunLog } from "../../../../kernel/src/event/run-log.ts";
 import { ApprovalGate } from "../../../../kernel/src/permission/approval-gate.ts";
 import type { Policy } from "../../../../kernel/src/permission/compile-rules.ts";
+import type { HookChain } from "../../../../kernel/src/plugin/hook-chain.ts";
 import type {
   PluginCall,
   Prepared,
@@ -244,6 +245,7 @@ export function openRoom(
     keys?: KeyMutex;
     limits?: Partial<DispatchStages["limits"]>;
     mode?: "yolo" | "auto_approve_n";
+    hooks?: HookChain;
   } = {},
 ): Room {
   const trace: string[] = [];
@@ -274,6 +276,7 @@ export function openRoom(
     outputs: new OutputHub(),
     limits: { maxLines: 2000, maxBytes: 51_200, maxRetainedBytes: 1_000_000, ...options.limits },
     checker: new ArgumentChecker(),
+    ...(options.hooks && { hooks: options.hooks }),
   };
   const table = buildSlotTable({ plugins: plugins.facts, tools: NO_SELECTION });
   const toolSet = table.freeze({ policy, toolCalling: true });
