@@ -31,19 +31,19 @@ export async function answerRequest(
     case "host/config/get":
       return checked(ConfigGet, await answerConfig(raw, options));
     case "host/session/info": {
-      const { context } = openContext(raw, options, SessionInfo, "session.info", "request");
+      const { context } = openContext(raw, options, SessionInfo, "request");
       return checked(SessionInfo, answerInfo(context, options));
     }
     case "host/permission/ask": {
-      const opened = openContext(raw, options, PermissionAsk, "permission.ask", "call");
+      const opened = openContext(raw, options, PermissionAsk, "call");
       return checked(PermissionAsk, await answerAsk(opened, options, signal));
     }
     case "host/media/sniff": {
-      const { context, params } = openContext(raw, options, MediaSniff, "media", "request");
+      const { context, params } = openContext(raw, options, MediaSniff, "request");
       return checked(MediaSniff, await sniffContent(context, params, options));
     }
     case "host/media/deliver": {
-      const { context, params } = openContext(raw, options, MediaDeliver, "media", "call");
+      const { context, params } = openContext(raw, options, MediaDeliver, "call");
       return checked(MediaDeliver, await deliverMedia(context, params, options));
     }
   }

@@ -1,7 +1,7 @@
 import {
   type ContextId,
   CookieError,
-  type HostGrant,
+  grantOf,
   type Method,
   type ParamsOf,
 } from "@cookie-agent/sdk/protocol";
@@ -22,10 +22,10 @@ export function openContext<M extends Method>(
   raw: unknown,
   options: HostRequestsOptions,
   method: M,
-  service: HostGrant,
   scope: ContextScope,
 ): OpenedContext<M> {
-  if (!options.isGranted(service)) throw notGranted(method.name, service);
+  const grant = grantOf(method.name);
+  if (grant === undefined || !options.isGranted(grant)) throw notGranted(method.name, grant);
   const params = parseParams(method, raw) as ParamsOf<M> & Contextual;
   return { context: options.grants.resolve(params.context_id, scope), params };
 }
@@ -41,7 +41,7 @@ export function notInitialized(method: string): CookieError {
   return new CookieError("not_initialized", `answer plugin/initialize before ${method}`);
 }
 
-export function notGranted(method: string, capability: string): CookieError {
+export function notGranted(method: string, capability = method): CookieError {
   return new CookieError("not_granted", `${method} needs the capability ${capability}`, {
     data: { capability },
   });

@@ -2,7 +2,6 @@ import {
   ArtifactsRead,
   ArtifactsWrite,
   CookieError,
-  type HostGrant,
   HostLog,
   MAX_INLINE_ARTIFACT_BYTES,
   type Method,
@@ -25,11 +24,11 @@ import { serveLaterRequests } from "./serve-later-requests.ts";
 export function serveHostRequests(rpc: Connection, options: HostRequestsOptions): void {
   const { plugin, services, grants } = options;
   rpc.onNotification(HostLog, (params) => services.log(plugin, params));
-  serveContents(rpc, options, ArtifactsRead, "artifacts.read", async ({ context, params }) => {
+  serveContents(rpc, options, ArtifactsRead, async ({ context, params }) => {
     requireReadable(context, params.context_id, params.uri, options);
     return services.readArtifact(context, params);
   });
-  serveContents(rpc, options, ArtifactsWrite, "artifacts.write", async ({ context, params }) => {
+  serveContents(rpc, options, ArtifactsWrite, async ({ context, params }) => {
     const stored = await storeContent(context, params, options);
     grants.noteWritten(params.context_id, stored.sha256);
     return stored;
@@ -42,14 +41,20 @@ function serveContents<M extends Method>(
   rpc: Connection,
   options: HostRequestsOptions,
   method: M,
-  service: HostGrant,
   act: (opened: OpenedContext<M>) => Promise<ResultInput<M>>,
 ): void {
   // The connection would check the params first, and tell a plugin without the right about them.
-  const unchecked = { ...method, params: z.unknown() };
+  const unchecked = {
+    kind: "request",
+    name: method.name,
+    params: z.unknown(),
+    get result() {
+      return method.result;
+    },
+  } as const;
   const serve = async (raw: unknown) => {
     requireInitialized(options, method.name);
-    return act(openContext(raw, options, method, service, "request"));
+    return act(openContext(raw, options, method, "request"));
   };
   rpc.onRequest(unchecked, serve, { bulky: true });
 }

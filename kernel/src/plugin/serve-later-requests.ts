@@ -1,4 +1,4 @@
-import type { HostGrant } from "@cookie-agent/sdk/protocol";
+import { SERVICE_GRANTS } from "@cookie-agent/sdk/protocol";
 import type { Connection } from "@cookie-agent/sdk/rpc";
 import * as z from "zod";
 import type { LaterRequest } from "./answer-request.ts";
@@ -17,19 +17,8 @@ const LATER: Readonly<Record<LaterRequest, { readonly bulky: boolean }>> = {
   "host/session/info": { bulky: false },
 };
 
-/** Services that this kernel does not offer yet: nobody is granted them. */
-const UNSERVED: Readonly<Record<string, HostGrant>> = {
-  "host/delegation/cancel": "delegation",
-  "host/delegation/result": "delegation",
-  "host/delegation/start": "delegation",
-  "host/delegation/targets": "delegation",
-  "host/goals/get": "goals",
-  "host/goals/update": "goals",
-  "host/messages/send": "messaging",
-  "host/skills/commit": "skills.commit",
-  "host/skills/get": "skills.read",
-  "host/skills/list": "skills.read",
-};
+/** Answered where the connection is served. */
+const SERVED: readonly string[] = ["host/artifacts/read", "host/artifacts/write"];
 
 export function serveLaterRequests(rpc: Connection, options: HostRequestsOptions): void {
   for (const [name, { bulky }] of Object.entries(LATER)) {
@@ -40,10 +29,12 @@ export function serveLaterRequests(rpc: Connection, options: HostRequestsOptions
     };
     rpc.onRequest(unchecked(name), serve, { bulky });
   }
-  for (const [name, service] of Object.entries(UNSERVED)) {
+  // Those that this kernel does not offer yet: nobody is granted them.
+  for (const [name, grant] of Object.entries(SERVICE_GRANTS)) {
+    if (name in LATER || SERVED.includes(name)) continue;
     rpc.onRequest(unchecked(name), () => {
       requireInitialized(options, name);
-      throw notGranted(name, service);
+      throw notGranted(name, grant);
     });
   }
 }

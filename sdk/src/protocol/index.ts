@@ -211,6 +211,7 @@ export {
 } from "./scalars.ts";
 export { MAX_SCRATCH_IMPORT_BYTES, ScratchName } from "./scratch-file.ts";
 export { ServiceCall } from "./service-call.ts";
+export { grantOf, SERVICE_GRANTS } from "./service-grants.ts";
 export {
   AvailabilityPredicate,
   Concurrency,
