@@ -1,52 +1,46 @@
 import { createHash } from "node:crypto";
+import { lstat, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { CookieError } from "../protocol/errors.ts";
+import {
+  ArtifactsRead,
+  ArtifactsWrite,
+  MAX_INLINE_ARTIFACT_BYTES,
+} from "../protocol/host-methods.ts";
 import { HostGrant } from "../protocol/manifest.ts";
+import type { Method, ParamsOf } from "../protocol/method.ts";
 import type { JsonObject } from "../protocol/scalars.ts";
+import { MAX_SCRATCH_IMPORT_BYTES } from "../protocol/scratch-file.ts";
+import { grantOf } from "../protocol/service-grants.ts";
 
 /** Answers one host request, by method name; a thrown `ToolError` travels with its code. */
 export type FakeService = (params: JsonObject) => JsonObject | Promise<JsonObject>;
 export type FakeServices = Readonly<Record<string, FakeService>>;
 
-/** The grant that each host service needs, by its name or the beginning of it (E-118). */
-const GRANTS: readonly (readonly [prefix: string, grant: HostGrant])[] = [
-  ["host/artifacts/write", "artifacts.write"],
-  ["host/artifacts/read", "artifacts.read"],
-  ["host/session/info", "session.info"],
-  ["host/media/", "media"],
-  ["host/permission/ask", "permission.ask"],
-  ["host/delegation/", "delegation"],
-  ["host/messages/", "messaging"],
-  ["host/goals/", "goals"],
-  ["host/skills/commit", "skills.commit"],
-  ["host/skills/", "skills.read"],
-];
+/** Where the plugin works; absolute. */
+export interface FakeFolders {
+  readonly workspace: string;
+  readonly scratch: string;
+}
+
+const MAX_PAGE_LINES = 2000;
 
 /** The services that work without a kernel: artifacts live in memory, the session is made up. */
-export function inMemoryServices(workspace: string): FakeServices {
+export function inMemoryServices({ workspace, scratch }: FakeFolders): FakeServices {
   const artifacts = new Map<string, Buffer>();
   return {
-    "host/artifacts/write": ({ text, data }) => {
-      const bytes =
-        typeof text === "string" ? Buffer.from(text) : Buffer.from(String(data), "base64");
+    [ArtifactsWrite.name]: async (params) => {
+      const bytes = await contentOf(parse(ArtifactsWrite, params), scratch);
       const sha256 = createHash("sha256").update(bytes).digest("hex");
       const uri = `artifact://${sha256}`;
       artifacts.set(uri, bytes);
       return { uri, sha256, bytes: bytes.byteLength };
     },
-    "host/artifacts/read": ({ uri, offset = 0, limit = 2000 }) => {
-      const bytes = artifacts.get(String(uri));
+    [ArtifactsRead.name]: (params) => {
+      const request = parse(ArtifactsRead, params);
+      const bytes = artifacts.get(request.uri);
       if (bytes === undefined) throw new CookieError("artifact_missing", "no such artifact");
-      const lines = bytes.toString("utf8").split(/(?<=\n)/);
-      const first = Number(offset);
-      const next = first + Number(limit);
-      return {
-        text: lines.slice(first, next).join(""),
-        next_offset: next < lines.length ? next : null,
-        next_byte: next < lines.length ? 0 : null,
-        total_lines: lines.length,
-        total_bytes: bytes.byteLength,
-        source: "artifact",
-      };
+      return { ...partOf(bytes, request), source: "artifact" };
     },
     "host/session/info": () => ({
       session_id: "00000000-0000-7000-8000-000000000001",
@@ -60,14 +54,84 @@ export function inMemoryServices(workspace: string): FakeServices {
   };
 }
 
+function parse<M extends Method>(method: M, params: JsonObject): ParamsOf<M> {
+  const parsed = method.params.safeParse(params);
+  if (parsed.success) return parsed.data as ParamsOf<M>;
+  const issue = parsed.error.issues[0];
+  const field = issue?.path.join(".") || "params";
+  throw new CookieError(
+    "invalid_params",
+    `invalid params of ${method.name}: ${field}: ${issue?.message}`,
+    { data: { field } },
+  );
+}
+
+async function contentOf(
+  { text, data, scratch: name }: ParamsOf<typeof ArtifactsWrite>,
+  scratch: string,
+): Promise<Buffer> {
+  if (name !== undefined) return scratchFile(join(scratch, name), name);
+  const bytes = text === undefined ? Buffer.from(data ?? "", "base64") : Buffer.from(text);
+  if (bytes.byteLength <= MAX_INLINE_ARTIFACT_BYTES) return bytes;
+  throw new CookieError(
+    "resource_limit",
+    `an artifact may hold ${MAX_INLINE_ARTIFACT_BYTES} bytes inline; write a scratch file instead`,
+  );
+}
+
+/** A regular file without a second name, of at most 64 MiB (E-110). */
+async function scratchFile(path: string, name: string): Promise<Buffer> {
+  const stat = await lstat(path).catch((error: unknown) => {
+    throw new CookieError("execution_failed", `the scratch file ${name} cannot be opened`, {
+      cause: error,
+    });
+  });
+  if (!stat.isFile() || stat.nlink !== 1) {
+    throw new CookieError(
+      "unsupported_security",
+      `the scratch file ${name} is not taken: write a regular file under one name`,
+    );
+  }
+  if (stat.size <= MAX_SCRATCH_IMPORT_BYTES) return readFile(path);
+  throw new CookieError(
+    "resource_limit",
+    `the scratch file ${name} is larger than ${MAX_SCRATCH_IMPORT_BYTES} bytes`,
+  );
+}
+
+/** The lines or the bytes that were asked for. */
+function partOf(bytes: Buffer, request: ParamsOf<typeof ArtifactsRead>): JsonObject {
+  const lines = bytes.byteLength === 0 ? [] : bytes.toString("utf8").split(/(?<=\n)/);
+  const totals = { total_lines: lines.length, total_bytes: bytes.byteLength };
+  const { byte_offset: from, byte_limit: length } = request;
+  if (from !== undefined && length !== undefined) {
+    requireInside(from <= bytes.byteLength, `byte_offset ${from}`);
+    const end = Math.min(from + length, bytes.byteLength);
+    const data = bytes.subarray(from, end).toString("base64");
+    return { data, next_offset: null, next_byte: end < bytes.byteLength ? end : null, ...totals };
+  }
+  const { offset = 0, byte = 0, limit = MAX_PAGE_LINES } = request;
+  requireInside(offset < lines.length || (offset === 0 && byte === 0), `offset ${offset}`);
+  const next = offset + Math.min(limit, MAX_PAGE_LINES);
+  const page = Buffer.from(lines.slice(offset, next).join(""));
+  requireInside(byte === 0 || byte < Buffer.byteLength(lines[offset] ?? ""), `byte ${byte}`);
+  return {
+    text: page.toString("utf8", byte),
+    next_offset: next < lines.length ? next : null,
+    next_byte: next < lines.length ? 0 : null,
+    ...totals,
+  };
+}
+
+function requireInside(isInside: boolean, what: string): void {
+  if (isInside) return;
+  throw new CookieError("execution_failed", `${what} is past the end of the artifact`);
+}
+
 /** The grants that these services stand for. */
 export function grantsOf(services: FakeServices): HostGrant[] {
   const grants = Object.keys(services).map(grantOf);
   return HostGrant.options.filter((grant) => grants.includes(grant));
-}
-
-function grantOf(method: string): HostGrant | undefined {
-  return GRANTS.find(([prefix]) => method.startsWith(prefix))?.[1];
 }
 
 /** Answers as the kernel does: unknown methods, missing grants, errors with their code. */

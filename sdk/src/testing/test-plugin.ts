@@ -88,7 +88,7 @@ export async function testPlugin(
   };
   await Promise.all(Object.values(paths).map((path) => mkdir(path, { recursive: true })));
   const [near, far] = createMemoryPair();
-  const services = { ...inMemoryServices(paths.workspace), ...options.services };
+  const services = { ...inMemoryServices(paths), ...options.services };
   const raw = options.raw ?? true;
   const driver = new WireDriver({ transport: near, services, raw });
   const served = servePlugin(plugin, far);

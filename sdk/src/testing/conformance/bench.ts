@@ -8,7 +8,12 @@ import type { JsonObject } from "../../protocol/scalars.ts";
 import type { ToolDeclaration } from "../../protocol/tool.ts";
 import { PLUGIN_PROTOCOL_VERSION } from "../../protocol/version.ts";
 import { type Answer, describeAnswer, tellAnswer } from "../answer.ts";
-import { type FakeServices, grantsOf, inMemoryServices } from "../fake-services.ts";
+import {
+  type FakeFolders,
+  type FakeServices,
+  grantsOf,
+  inMemoryServices,
+} from "../fake-services.ts";
 import { initializeParams } from "../initialize-params.ts";
 import { preparedPart } from "../prepared-part.ts";
 import type { CallRequest, StartedCall } from "../wire-driver.ts";
@@ -115,6 +120,7 @@ export class Bench {
     requireNotCancelled(this.options.signal);
     const { subject, hostEntry, samples, inheritEnvironment, name } = this.options;
     const shared = hostEntry !== null;
+    const scratch = await this.folder();
     const inherits = subject.manifest?.env?.inherit;
     const peer = new PluginPeer({
       command: shared ? process.execPath : subject.command,
@@ -125,7 +131,8 @@ export class Bench {
         ...samples.env,
         COOKIE_PLUGIN_PROTOCOL: PLUGIN_PROTOCOL_VERSION,
       },
-      services: this.#services(workspace),
+      services: this.#services({ workspace, scratch }),
+      scratch,
       raw,
       channel: shared ? name : null,
     });
@@ -151,16 +158,15 @@ export class Bench {
   ): Promise<Answer> {
     const { subject, name, samples } = this.options;
     const data = await this.folder();
-    const scratch = await this.folder();
     const params = initializeParams({
       name: options.name ?? name,
       tier: this.#isFirstParty ? "first_party" : "untrusted",
       manifestDigest: subject.manifestDigest,
-      services: grantsOf(this.#services(workspace)),
+      services: grantsOf(peer.services),
       raw: options.raw ?? true,
       dynamicTools: true,
       config: samples.config ?? {},
-      paths: { workspace, data, scratch },
+      paths: { workspace, data, scratch: peer.scratch },
       ...(options.protocolVersion === undefined
         ? {}
         : { protocolVersion: options.protocolVersion }),
@@ -231,9 +237,9 @@ export class Bench {
     return this.isShared || this.options.name.startsWith("builtin.");
   }
 
-  #services(workspace: string): FakeServices {
+  #services(folders: FakeFolders): FakeServices {
     const wanted = this.options.subject.manifest?.capabilities?.host ?? [];
-    const all = inMemoryServices(workspace);
+    const all = inMemoryServices(folders);
     return Object.fromEntries(
       Object.entries(all).filter(([method]) =>
         grantsOf({ [method]: () => ({}) }).some((grant) => wanted.includes(grant)),

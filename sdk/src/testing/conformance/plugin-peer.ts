@@ -15,6 +15,8 @@ export interface PeerOptions {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly services: FakeServices;
+  /** What the plugin is told is its scratch directory. */
+  readonly scratch: string;
   readonly raw: boolean;
   /** The plugin's id where it runs in a shared host; null for a process of its own. */
   readonly channel: string | null;
@@ -36,12 +38,16 @@ export class PluginPeer {
   readonly control: WireDriver | null;
   readonly badLines: BadLine[] = [];
   readonly exited: Promise<string>;
+  readonly services: FakeServices;
+  readonly scratch: string;
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #channel: string | null;
   #stderr = "";
   #hasExited = false;
 
   constructor(options: PeerOptions) {
+    this.services = options.services;
+    this.scratch = options.scratch;
     this.#channel = options.channel;
     this.#child = spawn(options.command, [...options.args], {
       cwd: options.cwd,

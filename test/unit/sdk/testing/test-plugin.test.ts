@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { definePlugin, defineTool, ToolError } from "@cookie-agent/sdk/plugin";
@@ -142,6 +142,43 @@ test("a tool that prepares is prepared, and artifacts go to memory or to the aut
     },
   });
   expect((await own.call("keep", {})).error).toMatchObject({ code: "storage_failed" });
+});
+
+test("the fakes take scratch files and give byte ranges, and refuse what the kernel would refuse", async () => {
+  let scratch = "";
+  const bytes = Buffer.from([0xff, 0, 1, 2, 3]);
+  const files = definePlugin({
+    name: "files",
+    version: "1.0.0",
+    capabilities: { host: ["artifacts.write", "artifacts.read"] },
+    start: ({ paths }) => {
+      scratch = paths.scratch;
+    },
+    tools: {
+      store: defineTool({
+        description: "Stores.",
+        parameters: z.strictObject({ name: z.string() }),
+        permissionName: "store",
+        async call({ args, host }) {
+          const { uri, bytes: stored } = await host.writeArtifactFile(args.name);
+          const range = { uri, byteOffset: 1, byteLimit: 3 };
+          const { bytes: read, ...rest } = await host.readArtifactBytes(range);
+          return { content: JSON.stringify({ stored, read: [...read], ...rest }) };
+        },
+      }),
+    },
+  });
+  const harness = await testPlugin(files);
+  onTestFinished(() => harness.close());
+  await writeFile(join(scratch, "some"), bytes);
+  await symlink(join(scratch, "some"), join(scratch, "link"));
+  const { text, error } = await harness.call("store", { name: "some" });
+  expect(error).toBeNull();
+  expect(JSON.parse(text)).toEqual({ stored: 5, read: [0, 1, 2], nextByte: 4, totalBytes: 5 });
+  const codeOf = async (name: string) => (await harness.call("store", { name })).error?.code;
+  expect(await codeOf("link")).toBe("unsupported_security");
+  expect(await codeOf("missing")).toBe("execution_failed");
+  expect(await codeOf("../data")).toBe("invalid_params");
 });
 
 test("an error keeps its code, and a wrong tool or argument is told", async () => {
