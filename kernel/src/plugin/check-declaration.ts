@@ -1,12 +1,12 @@
 import {
   CookieError,
+  findDeclarationProblem,
   type JsonObject,
   type ToolDeclaration,
   type TrustTier,
 } from "@cookie-agent/sdk/protocol";
 import { isJsonObject } from "../support/json-object.ts";
 
-const TOOL_NAME = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
 const MAX_SCHEMA_BYTES = 64 * 1024;
 const MAX_SCHEMA_DEPTH = 64;
 const MAX_PATTERN_LENGTH = 256;
@@ -26,8 +26,7 @@ export async function checkDeclarations(
     const where = `tools.${tool.name}`;
     if (names.has(tool.name)) reject(where, "the tool is declared twice");
     names.add(tool.name);
-    if (!TOOL_NAME.test(tool.name)) reject(`${where}.name`, "expected a snake_case name");
-    checkArguments(tool);
+    checkMembers(tool);
     if (tier !== "first_party") await checkSchema(`${where}.parameters`, tool.parameters, tier);
   }
 }
@@ -37,12 +36,8 @@ export async function checkDynamicDeclaration(
   tool: ToolDeclaration,
   { tier, anyName }: { readonly tier: TrustTier; readonly anyName: boolean },
 ): Promise<void> {
-  const where = `tools.${tool.name}`;
-  if (!anyName && !TOOL_NAME.test(tool.name)) {
-    reject(`${where}.name`, "expected a snake_case name");
-  }
-  checkArguments(tool);
-  await checkSchema(`${where}.parameters`, tool.parameters, tier);
+  checkMembers(tool, anyName);
+  await checkSchema(`tools.${tool.name}.parameters`, tool.parameters, tier);
 }
 
 /** Checks one JSON Schema 2020-12 of a third party: bounded, self-contained, valid. */
@@ -64,31 +59,9 @@ export async function checkSchema(
   if (problem !== undefined) reject(where, `not a JSON Schema 2020-12: ${problem}`);
 }
 
-function checkArguments(tool: ToolDeclaration): void {
-  const where = `tools.${tool.name}`;
-  if (tool.parameters["type"] !== "object") {
-    reject(`${where}.parameters.type`, 'expected "object" at the top level');
-  }
-  const properties = tool.parameters["properties"];
-  const known = isJsonObject(properties) ? properties : {};
-  const mentions: [member: string, name: string | null | undefined][] = [
-    ["primary_resource_param", tool.primary_resource_param],
-    ["display_argument", tool.display_argument],
-    ["stdin_argument", tool.stdin_argument],
-  ];
-  if (tool.prepare?.mode === "static") {
-    for (const [index, { arg }] of tool.prepare.resources.entries()) {
-      mentions.push([`prepare.resources.${index}.arg`, arg]);
-    }
-    for (const [index, { arg }] of (tool.prepare.serialize ?? []).entries()) {
-      mentions.push([`prepare.serialize.${index}.arg`, arg]);
-    }
-  }
-  for (const [member, name] of mentions) {
-    if (typeof name === "string" && !Object.hasOwn(known, name)) {
-      reject(`${where}.${member}`, `the parameters have no property ${name}`);
-    }
-  }
+function checkMembers(tool: ToolDeclaration, anyName = false): void {
+  const found = findDeclarationProblem(tool, { anyName });
+  if (found !== undefined) reject(`tools.${tool.name}.${found.member}`, found.problem);
 }
 
 function checkReferences(where: string, schema: JsonObject): void {

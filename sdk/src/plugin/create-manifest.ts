@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { findDeclarationProblem } from "../protocol/declaration-problem.ts";
 import { CookieError } from "../protocol/errors.ts";
 import { Manifest, type PluginRuntime } from "../protocol/manifest.ts";
 import type { JsonObject } from "../protocol/scalars.ts";
@@ -60,7 +61,13 @@ export function createManifest(plugin: Plugin, runtime: PluginRuntime): Manifest
       config_schema: definition.configSchema,
     }),
   );
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    for (const tool of parsed.data.tools ?? []) {
+      const found = findDeclarationProblem(tool);
+      if (found !== undefined) throw refuse(`tools.${tool.name}.${found.member}`, found.problem);
+    }
+    return parsed.data;
+  }
   const [issue] = parsed.error.issues;
   const [section, index, ...rest] = issue?.path ?? [];
   const tool = section === "tools" ? entries[Number(index)]?.[0] : undefined;

@@ -13,7 +13,7 @@ export interface PluginDefinition extends EventDefinition {
   readonly name: string;
   /** Semantic version of the package. */
   readonly version: string;
-  /** By tool name: 1 to 64 of `A-Z a-z 0-9 _ -`; each made with `defineTool`. */
+  /** By tool name, in snake_case and at most 64 bytes; each made with `defineTool`. */
   readonly tools?: Readonly<Record<string, ToolDefinition>>;
   /** What it looks at, changes or stops on its way; with hooks the process starts with a session (E-160). */
   readonly hooks?: HookHandlers;

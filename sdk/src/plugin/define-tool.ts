@@ -41,7 +41,7 @@ export interface ToolDefinition<Schema extends ToolParameters = ToolParameters, 
   readonly parameters: Schema;
   /** snake_case; what permission rules of action `plugin` match. */
   readonly permissionName: string;
-  /** Profiles in which the tool exists; default: all, for a first-party tool `default` (E-201). */
+  /** Profiles in which the tool exists; default: all, for a shipped tool `cookie` (E-201). */
   readonly profile?: readonly string[];
   /** Argument shown next to the title; default: the primary resource. */
   readonly displayArgument?: string | null;

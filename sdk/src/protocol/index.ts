@@ -50,6 +50,7 @@ export {
   ToolOutputGap,
   ToolOutputSnapshot,
 } from "./client-methods.ts";
+export { type DeclarationProblem, findDeclarationProblem } from "./declaration-problem.ts";
 export {
   ToolClaim,
   ToolsListChanged,
@@ -201,6 +202,7 @@ export {
   RunId,
   SafeCode,
   SessionId,
+  SnakeName,
   StreamName,
   Timestamp,
   ToolCallId,

@@ -100,7 +100,17 @@ export const VariantId = z
   .refine((id) => id !== "base", { error: "invalid variant id" });
 export type VariantId = z.infer<typeof VariantId>;
 
-/** The name of a tool as models see it (0.2): 1 to 64 of letters, digits, `_`, `-`. */
+/** 1 to 64 of lower-case letters and digits, with single `_` between them. */
+export const SnakeName = z
+  .string()
+  .max(64, { error: "expected a snake_case name" })
+  .regex(/^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/, { error: "expected a snake_case name" });
+export type SnakeName = z.infer<typeof SnakeName>;
+
+/**
+ * The name of a tool as models see it: 1 to 64 of letters, digits, `_`, `-`. A tool that a plugin declares is snake_case;
+ * the rest is for names that come from MCP servers (E-070).
+ */
 export const ToolName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, {
   error: "invalid tool name: use letters, digits, _ and -, at most 64",
 });

@@ -1,5 +1,12 @@
 import * as z from "zod";
-import { boundedText, controlFreeText, JsonObject, StreamName, ToolName } from "./scalars.ts";
+import {
+  boundedText,
+  controlFreeText,
+  JsonObject,
+  SnakeName,
+  StreamName,
+  ToolName,
+} from "./scalars.ts";
 
 /** The nine permission actions (S 6.1). */
 export const PermissionAction = z.enum([
@@ -110,17 +117,15 @@ export type AvailabilityPredicate = z.infer<typeof AvailabilityPredicate>;
 
 /** A tool as a manifest or a handshake declares it (E 6.1). Absent members mean the strict default (T-001). */
 export const ToolDeclaration = z.strictObject({
+  /** As models see it, in snake_case (E-070). */
   name: ToolName,
   /** Sent to the model unchanged. */
   description: boundedText(1, 16_384),
   /** JSON Schema 2020-12 with top level `type: object`. */
   parameters: JsonObject,
-  /** What permission rules of action `plugin` name; snake_case. */
-  permission_name: z
-    .string()
-    .regex(/^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/)
-    .max(64),
-  /** Profiles in which the tool exists. Default: all (E-201). */
+  /** What permission rules of action `plugin` name. */
+  permission_name: SnakeName,
+  /** Profiles in which the tool exists. Default: all, for a shipped tool `cookie` (E-201). */
   profile: z.array(controlFreeText(1, 64)).min(1).max(16).optional(),
   /** Short form of a static preparation with one resource of action `plugin`. */
   primary_resource_param: boundedText(1, 128).nullish(),

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { findDeclarationProblem } from "../../protocol/declaration-problem.ts";
 import { ToolDeclaration } from "../../protocol/tool.ts";
 import { excerpt, isRecord } from "../answer.ts";
 import type { Check } from "./check.ts";
@@ -7,7 +8,7 @@ import { fail } from "./verdict.ts";
 export const checkDeclarations: Check = {
   id: "C-05",
   title: "declarations: the manifest says what is served, and every argument exists",
-  ids: ["E-034", "E-038"],
+  ids: ["E-034", "E-038", "E-070"],
   async run(bench) {
     const { introduction } = await bench.start(await bench.folder());
     const { manifest } = bench.options.subject;
@@ -26,7 +27,7 @@ export const checkDeclarations: Check = {
           "declare it as section 6.1 says",
         );
       }
-      judgeArguments(parsed.data);
+      judge(parsed.data);
       if (manifest === null) continue;
       const expected = declared.find((candidate) => candidate.name === parsed.data.name);
       if (expected === undefined) {
@@ -36,29 +37,17 @@ export const checkDeclarations: Check = {
         fail(`serves ${name} otherwise than its manifest says`, "generate the manifest anew");
       }
     }
-    for (const tool of declared) judgeArguments(tool);
+    for (const tool of declared) judge(tool);
   },
 };
 
-function judgeArguments(tool: ToolDeclaration): void {
-  const { properties } = tool.parameters;
-  const known = isRecord(properties) ? properties : {};
-  if (tool.parameters["type"] !== "object") {
-    fail(`declares ${tool.name} with parameters that are no object`, 'set "type": "object"');
-  }
-  const { primary_resource_param, display_argument, stdin_argument, prepare } = tool;
-  const named = [primary_resource_param, display_argument, stdin_argument];
-  if (prepare?.mode === "static") {
-    named.push(...[...prepare.resources, ...(prepare.serialize ?? [])].map(({ arg }) => arg));
-  }
-  for (const name of named) {
-    if (typeof name === "string" && !Object.hasOwn(known, name)) {
-      fail(
-        `names the argument ${name} in the declaration of ${tool.name}, which has no such parameter`,
-        "name a property of its parameters",
-      );
-    }
-  }
+function judge(tool: ToolDeclaration): void {
+  const found = findDeclarationProblem(tool);
+  if (found === undefined) return;
+  fail(
+    `declares ${tool.name} with a wrong ${found.member} (${found.problem})`,
+    "declare it as section 6.1 says",
+  );
 }
 
 /** As JSON, without members that are not there. */

@@ -1,4 +1,9 @@
-import { createManifest, definePlugin, defineTool } from "@cookie-agent/sdk/plugin";
+import {
+  createManifest,
+  definePlugin,
+  defineTool,
+  type PluginDefinition,
+} from "@cookie-agent/sdk/plugin";
 import { Manifest, PluginInitialize } from "@cookie-agent/sdk/protocol";
 import { expect, test } from "vitest";
 import * as z from "zod";
@@ -122,12 +127,30 @@ test("[E-035] [E-038] what initialize declares equals the manifest", async () =>
   await stop();
 });
 
-test.for([
+test.for<[string, Partial<PluginDefinition>, string]>([
   ["a bad plugin name", { name: "Bad Name" }, "name"],
   ["a bad version", { version: "1" }, "version"],
   ["a bad tool name", { tools: { "no spaces": search } }, "tools.no spaces.name"],
+  ["a tool name that no kernel takes", { tools: { findFiles: search } }, "tools.findFiles.name"],
+  [
+    "an argument that is none",
+    { tools: { search: { ...search, stdinArgument: "input" } } },
+    "tools.search.stdin_argument",
+  ],
+  [
+    "a resource of an argument that is none",
+    {
+      tools: {
+        search: {
+          ...search,
+          prepare: { mode: "static", resources: [{ action: "plugin", arg: "path" }] },
+        },
+      },
+    },
+    "tools.search.prepare.resources.0.arg",
+  ],
   ["too many requests in flight", { maxInFlight: 1000 }, "max_in_flight"],
-] as const)("%s is refused by the name of the member", ([, over, member]) => {
+])("[E-034] [E-070] %s is refused by the name of the member", ([, over, member]) => {
   const plugin = definePlugin({ name: "find", version: "1.0.0", tools: {}, ...over });
   expect(() => createManifest(plugin, runtime)).toThrowError(
     expect.objectContaining({ code: "invalid_declaration", data: { member } }),
