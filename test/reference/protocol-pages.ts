@@ -2,6 +2,7 @@ import { join } from "node:path";
 import {
   ERROR_NUMBERS,
   EVENT_PAYLOADS,
+  grantOf,
   RUNLESS_EVENTS,
   STREAM_EVENTS,
 } from "@cookie-agent/sdk/protocol";
@@ -95,6 +96,7 @@ function describeMessage(group: readonly Message[], schemas: SchemaTable): strin
   const [first] = group;
   if (first === undefined) return "";
   const { declared, docs } = first;
+  const grant = grantOf(declared.name);
   const isRaw = declared.kind === "notification" && declared.raw;
   const [params = NO_DOCS, result = NO_DOCS] = docs.parts;
   const isOnlyParams = declared.kind === "notification" && docs.parts.length === 0;
@@ -103,6 +105,7 @@ function describeMessage(group: readonly Message[], schemas: SchemaTable): strin
     [
       `*${sentence(`${kindOf(group)}, ${DIRECTION[first.sender]}`)}*`,
       textOf(group),
+      grant === undefined ? "" : `Needs ${code(grant)} in \`capabilities.host\` (E-118).`,
       isRaw ? "Raw bytes may follow its frame (E-016)." : "",
     ]
       .filter((part) => part !== "")

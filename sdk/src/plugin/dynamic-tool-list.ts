@@ -1,5 +1,6 @@
 import { ToolsListChanged } from "../protocol/dynamic-tools.ts";
 import { CookieError, isCookieError } from "../protocol/errors.ts";
+import { DYNAMIC_TOOL_LIMITS } from "../protocol/limits.ts";
 import type { JsonObject } from "../protocol/scalars.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { declareTool } from "./create-manifest.ts";
@@ -7,8 +8,6 @@ import type { ToolDefinition } from "./define-tool.ts";
 import { writeLog } from "./host-client.ts";
 import type { SetToolsOptions, ToolListOutcome, ToolTable } from "./tool-table.ts";
 
-/** Resolved tools that are kept for calls; the kernel keeps as many. */
-const MAX_RESOLVED = 512;
 const ANSWER_TIMEOUT_MS = 30_000;
 
 /** The tools that a running plugin adds to those of its manifest (E-130…E-133). */
@@ -57,7 +56,8 @@ export class DynamicToolList {
   keep(name: string, tool: ToolDefinition): JsonObject {
     const declared = declareTool(name, tool);
     const [oldest] = this.#resolved.keys();
-    if (this.#resolved.size >= MAX_RESOLVED && oldest !== undefined) this.#resolved.delete(oldest);
+    if (this.#resolved.size >= DYNAMIC_TOOL_LIMITS.tools && oldest !== undefined)
+      this.#resolved.delete(oldest);
     this.#resolved.set(name, tool);
     return declared;
   }

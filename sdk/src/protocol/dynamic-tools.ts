@@ -14,7 +14,13 @@ export type ToolClaim = z.infer<typeof ToolClaim>;
  */
 export const ToolsListChanged = request(
   "host/tools/list_changed",
-  () => fromPlugin({ tools: z.array(z.unknown()), claims: z.array(ToolClaim).optional() }),
+  () =>
+    fromPlugin({
+      /** Declarations, at most 512. */
+      tools: z.array(z.unknown()),
+      /** At most 128. */
+      claims: z.array(ToolClaim).optional(),
+    }),
   () =>
     toPlugin({
       /** Counts the lists that this process put in force, from 1. */
@@ -22,12 +28,20 @@ export const ToolsListChanged = request(
       /** Names that are now this plugin's. */
       accepted: z.array(ToolName),
       /** Valid, but another plugin serves the name. */
-      shadowed: z.array(z.object({ tool: ToolName, by: z.string() })),
+      shadowed: z.array(
+        z.object({
+          tool: ToolName,
+          /** The plugin that serves it. */
+          by: z.string(),
+        }),
+      ),
+      /** Those that cannot be used. */
       rejected: z.array(
         z.object({
           /** As given, cut and made safe; empty when there was none. */
           tool: z.string(),
           code: z.literal("invalid_declaration"),
+          /** Names the member. */
           message: z.string(),
         }),
       ),
@@ -38,5 +52,9 @@ export const ToolsListChanged = request(
 export const ToolsResolve = request(
   "plugin/tools/resolve",
   () => toPlugin({ name: ToolName }),
-  () => fromPlugin({ tool: JsonObject.nullable() }),
+  () =>
+    fromPlugin({
+      /** A declaration. */
+      tool: JsonObject.nullable(),
+    }),
 );

@@ -26,7 +26,9 @@ export const HookPart = z.discriminatedUnion("type", [
     type: z.literal("tool_call"),
     /** The model's id of the call. */
     id: boundedText(1, 512),
+    /** Of the tool. */
     name: boundedText(1, 512),
+    /** The arguments. */
     input: z.unknown(),
     /** The text of arguments that are no JSON object; `input` is then null. */
     raw_input: z.string().nullable().optional(),
@@ -46,8 +48,11 @@ export const HookMessage = z.discriminatedUnion("role", [
         z.strictObject({
           /** The `id` of the call that is answered. */
           call_id: boundedText(1, 512),
+          /** Of the tool. */
           name: boundedText(1, 512),
+          /** What the model reads. */
           output: z.string(),
+          /** The call failed, or the output reports a problem. */
           is_error: z.boolean(),
         }),
       )
@@ -58,8 +63,11 @@ export const HookMessage = z.discriminatedUnion("role", [
 export type HookMessage = z.infer<typeof HookMessage>;
 
 const sampling = {
+  /** Most tokens of the answer. */
   max_tokens: count.optional(),
+  /** As the provider understands it. */
   temperature: z.number().min(0).max(2).optional(),
+  /** As the provider understands it. */
   top_p: z.number().min(0).max(1).optional(),
 };
 
@@ -67,7 +75,9 @@ const sampling = {
 export const HookRequest = z.strictObject({
   /** The provider's name of the model; cannot be changed. */
   model: z.string(),
+  /** The whole conversation. */
   messages: z.array(HookMessage).min(1),
+  /** What the model may call; a change may take tools away and add none. */
   tools: z
     .array(
       z.strictObject({
@@ -83,12 +93,18 @@ export type HookRequest = z.infer<typeof HookRequest>;
 
 /** A message that a hook adds to the conversation before the submitted input. */
 export const InjectedMessage = z.strictObject({
+  /** Whose words they are; `system` reaches the model inside a user message (E-167). */
   role: z.enum(["system", "user", "assistant"]),
   content: nonblank,
 });
 export type InjectedMessage = z.infer<typeof InjectedMessage>;
 
-const allowOrBlock = { action: z.enum(["allow", "block"]), reason };
+const allowOrBlock = {
+  /** `block` ends the chain and the operation. */
+  action: z.enum(["allow", "block"]),
+  reason,
+};
+/** `keep` changes nothing. */
 const action = z.enum(["keep", "replace"]);
 
 /** True unless `replace` comes without its value, or a value without `replace`. */
@@ -138,6 +154,7 @@ export const HOOKS = {
     () => ({
       /** Agent ids from the root session's down to this one's. */
       agent_path: z.array(AgentId).min(1),
+      /** What the run begins with. */
       prompt_context: z.object({
         session_id: SessionId,
         /** What will be submitted. */
@@ -150,11 +167,13 @@ export const HOOKS = {
     }),
     () =>
       fromPlugin({
+        /** Added as a paragraph of its own. */
         append_to_system_prompt: nonblank.optional(),
         /** Another name of `append_to_system_prompt`. */
         addendum: nonblank.optional(),
         /** Done before anything is appended. */
         replace_system_prompt: nonblank.optional(),
+        /** One message, behind those of the plugins before. */
         inject_message: InjectedMessage.optional(),
       }).refine((answer) => !(answer.append_to_system_prompt && answer.addendum), {
         error: "addendum is another name of append_to_system_prompt; give one of them",
@@ -165,8 +184,10 @@ export const HOOKS = {
     "model_before_request",
     () => ({
       attempt_id: AttemptId,
+      /** As the plugins before have left them. */
       messages: z.array(HookMessage),
       model: ModelSelection,
+      /** An absent member is the provider's default. */
       params: z.object(sampling),
     }),
     () =>
@@ -185,7 +206,11 @@ export const HOOKS = {
   /** After that: the headers that the configuration adds to a request, without credentials; names in lower case. */
   provider_before_headers: hook(
     "provider_before_headers",
-    () => ({ attempt_id: AttemptId, headers: z.record(z.string(), z.string()) }),
+    () => ({
+      attempt_id: AttemptId,
+      /** As the plugins before have left them. */
+      headers: z.record(z.string(), z.string()),
+    }),
     () =>
       fromPlugin({
         /** In place of a header of that name. */
@@ -199,7 +224,11 @@ export const HOOKS = {
     "provider_before_request",
     () => ({ attempt_id: AttemptId, payload: HookRequest }),
     () =>
-      fromPlugin({ action, payload: HookRequest.optional() }).refine(replaces("payload"), {
+      fromPlugin({
+        action,
+        /** All of it. */
+        payload: HookRequest.optional(),
+      }).refine(replaces("payload"), {
         error: "replace needs payload, and keep takes none",
       }),
   ),
@@ -210,6 +239,7 @@ export const HOOKS = {
       attempt_id: AttemptId,
       /** HTTP status. */
       status: z.int(),
+      /** Without cookies and credentials; names in lower case. */
       headers: z.record(z.string(), z.string()),
     }),
     () => fromPlugin({}),
@@ -217,18 +247,25 @@ export const HOOKS = {
   /** When a turn is complete, before it is committed. */
   message_end: hook(
     "message_end",
-    () => ({ attempt_id: AttemptId, role: z.literal("assistant"), content: z.array(HookPart) }),
+    () => ({
+      attempt_id: AttemptId,
+      role: z.literal("assistant"),
+      /** As the plugins before have left it. */
+      content: z.array(HookPart),
+    }),
     () =>
-      fromPlugin({ action, content: z.array(HookPart).max(4096).optional() }).refine(
-        replaces("content"),
-        { error: "replace needs content, and keep takes none" },
-      ),
+      fromPlugin({
+        action,
+        /** All of it; its calls are those that run. */
+        content: z.array(HookPart).max(4096).optional(),
+      }).refine(replaces("content"), { error: "replace needs content, and keep takes none" }),
   ),
   /** Inside a permitted call, immediately before it runs. */
   tool_before_call: hook(
     "tool_before_call",
     () => ({
       tool: ToolName,
+      /** As the plugins before have left them. */
       arguments: JsonObject,
       /** As the tool declares it. */
       permission_name: z.string(),
@@ -251,9 +288,11 @@ export const HOOKS = {
     "tool_after_result",
     () => ({
       tool: ToolName,
+      /** Those that the call ran with. */
       arguments: JsonObject,
       /** What the model would read. */
       result_content: z.string(),
+      /** The call failed, or its answer reports a problem. */
       is_error: z.boolean(),
     }),
     () =>
@@ -271,9 +310,11 @@ export const HOOKS = {
   session_before_compact: hook(
     "session_before_compact",
     () => ({
+      /** Of this compaction. */
       checkpoint_id: boundedText(1, 128),
       /** What the plugins before have added. */
       additions: z.array(z.string()),
+      /** As the plugins before have left them; absent: the kernel's own. */
       instructions: z.string().optional(),
     }),
     () =>
@@ -290,17 +331,26 @@ export const HOOKS = {
   /** Before `session.fork`. */
   session_before_fork: hook(
     "session_before_fork",
-    () => ({ through_seq: Count }),
+    () => ({
+      /** The last event that the fork has. */
+      through_seq: Count,
+    }),
     () => fromPlugin(allowOrBlock),
   ),
   /** Before `session.revert`. */
   session_before_revert: hook(
     "session_before_revert",
-    () => ({ through_seq: Count, instructions: z.string().optional() }),
+    () => ({
+      /** The last event that stays. */
+      through_seq: Count,
+      /** As the plugins before have left them; absent: none. */
+      instructions: z.string().optional(),
+    }),
     () =>
       fromPlugin({
         action: z.enum(["allow", "block", "override"]),
         reason,
+        /** In place of `instructions`. */
         instructions_override: nonblank.optional(),
       }).refine(
         (answer) => (answer.action === "override") === (answer.instructions_override !== undefined),

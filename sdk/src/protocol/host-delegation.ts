@@ -6,7 +6,7 @@ import { AgentId, boundedText, ContextId, Count, controlFreeText, SessionId } fr
 const SubagentReference = boundedText(1, 128);
 const child = { session_id: SessionId, handle: z.string() };
 
-/** Starts a child session, or resumes one, under the limits of depth and number (E-123). */
+/** Starts a child session, or resumes one, under the limits of depth and number (E-123). No kernel offers it yet. */
 export const DelegationStart = request(
   "host/delegation/start",
   () =>
@@ -30,7 +30,7 @@ export const DelegationStart = request(
     }),
 );
 
-/** One page of what a child has said; with `wait` the answer comes once the child is done (E-107). */
+/** One page of what a child has said; with `wait` the answer comes once the child is done (E-107). No kernel offers it yet. */
 export const DelegationResult = request(
   "host/delegation/result",
   () =>
@@ -51,6 +51,7 @@ export const DelegationResult = request(
     }),
 );
 
+/** Ends a child session. No kernel offers it yet. */
 export const DelegationCancel = request(
   "host/delegation/cancel",
   () =>
@@ -62,7 +63,7 @@ export const DelegationCancel = request(
   () => toPlugin({ ...child, cancelled: z.boolean() }),
 );
 
-/** The agents that the calling session may delegate to. */
+/** The agents that the calling session may delegate to. No kernel offers it yet. */
 export const DelegationTargets = request(
   "host/delegation/targets",
   () => fromPlugin({ context_id: ContextId }),

@@ -13,14 +13,14 @@ const Goal = z.object({
   items: z.array(GoalItem),
 });
 
-/** The session's goal; null when it has none. */
+/** The session's goal; null when it has none. No kernel offers it yet. */
 export const GoalsGet = request(
   "host/goals/get",
   () => fromPlugin({ context_id: ContextId }),
   () => toPlugin({ goal: Goal.nullable() }),
 );
 
-/** Replaces the whole checklist; the last accepted one wins (E-125). */
+/** Replaces the whole checklist; the last accepted one wins (E-125). No kernel offers it yet. */
 export const GoalsUpdate = request(
   "host/goals/update",
   () => fromPlugin({ context_id: ContextId, items: z.array(GoalItem).max(256) }),

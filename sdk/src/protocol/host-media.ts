@@ -17,6 +17,7 @@ export const MediaSniff = request(
   () =>
     fromPlugin({
       context_id: ContextId,
+      /** An `artifact://` URI. */
       artifact: boundedText(1, 1024).optional(),
       scratch: ScratchName.optional(),
       /** Base64 of at most 64 KiB. */
@@ -41,8 +42,10 @@ export const MediaDeliver = request(
   () =>
     fromPlugin({
       context_id: ContextId,
+      /** An `artifact://` URI. */
       artifact: boundedText(1, 1024).optional(),
       scratch: ScratchName.optional(),
+      /** Shown with the result. */
       filename: controlFreeText(1, 512).optional(),
     }).refine(({ artifact, scratch }) => isOneOf(artifact, scratch), {
       error: "expected exactly one of artifact, scratch",
@@ -51,7 +54,9 @@ export const MediaDeliver = request(
     toPlugin({
       /** What to attach. */
       artifact: z.string(),
+      /** By its content. */
       mime: z.string(),
+      /** Its length. */
       bytes: Count,
       placement: MediaPlacement,
     }),

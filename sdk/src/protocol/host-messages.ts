@@ -2,7 +2,7 @@ import * as z from "zod";
 import { fromPlugin, request, toPlugin } from "./method.ts";
 import { boundedText, ContextId } from "./scalars.ts";
 
-/** Sends a message to another session of the tree; one call sends it once, however often it asks (E-124). */
+/** Sends a message to another session of the tree; one call sends it once, however often it asks (E-124). No kernel offers it yet. */
 export const MessagesSend = request(
   "host/messages/send",
   () =>

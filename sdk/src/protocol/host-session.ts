@@ -17,8 +17,16 @@ import { PermissionAction } from "./tool.ts";
 /** Reads one section of the kernel's configuration that the manifest lists; secrets are null (E-121). */
 export const ConfigGet = request(
   "host/config/get",
-  () => fromPlugin({ section: boundedText(1, 64) }),
-  () => toPlugin({ value: z.unknown() }),
+  () =>
+    fromPlugin({
+      /** One that the manifest's `kernel_config` lists. */
+      section: boundedText(1, 64),
+    }),
+  () =>
+    toPlugin({
+      /** With its defaults; times in milliseconds. */
+      value: z.unknown(),
+    }),
 );
 
 /** Facts about the session behind a context; private to the harness, never to be passed on outside (E-126). */
@@ -32,14 +40,21 @@ export const SessionInfo = request(
       parent_session_id: SessionId.optional(),
       /** 0 for a root. */
       depth: Count,
+      /** Names a child in its tree; null for a root. */
       handle: z.string().nullable(),
       agent: AgentId,
       run_id: RunId.optional(),
+      /** Where relative paths begin. */
       cwd: z.string(),
+      /** The project's folder. */
       workspace_root: z.string(),
       /** The model that made the call; only above tier untrusted. */
       model: z
-        .object({ key: ModelKey, input: z.array(z.enum(["text", ...MediaKind.options])) })
+        .object({
+          key: ModelKey,
+          /** What it takes in. */
+          input: z.array(z.enum(["text", ...MediaKind.options])),
+        })
         .optional(),
     }),
 );
@@ -53,6 +68,7 @@ export const PermissionAsk = request(
   () =>
     fromPlugin({
       context_id: ContextId,
+      /** What it wants to touch. */
       resources: z
         .array(
           z.strictObject({
@@ -69,7 +85,9 @@ export const PermissionAsk = request(
     }),
   () =>
     toPlugin({
+      /** False: do without. */
       granted: z.boolean(),
+      /** Who or what decided. */
       source: DecisionSource,
       /** Words of whoever refused. */
       feedback: z.string().optional(),

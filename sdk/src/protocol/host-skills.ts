@@ -11,13 +11,14 @@ export const SkillDescriptor = z.looseObject({
   visible: z.boolean(),
 });
 
+/** The skills that the session knows. No kernel offers it yet. */
 export const SkillsList = request(
   "host/skills/list",
   () => fromPlugin({ context_id: ContextId }),
   () => toPlugin({ skills: z.array(SkillDescriptor) }),
 );
 
-/** A skill and its text with the arguments filled in. */
+/** A skill and its text with the arguments filled in. No kernel offers it yet. */
 export const SkillsGet = request(
   "host/skills/get",
   () =>
@@ -25,7 +26,7 @@ export const SkillsGet = request(
   () => toPlugin({ skill: SkillDescriptor, rendered: z.string() }),
 );
 
-/** Makes a skill part of the session's record. */
+/** Makes a skill part of the session's record. No kernel offers it yet. */
 export const SkillsCommit = request(
   "host/skills/commit",
   () =>

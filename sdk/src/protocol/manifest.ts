@@ -2,7 +2,10 @@ import * as z from "zod";
 import { boundedText, controlFreeText, Digest, JsonObject, PluginName } from "./scalars.ts";
 import { ToolDeclaration } from "./tool.ts";
 
-/** What a plugin may ask of the kernel, granted by tier (E 7). */
+/**
+ * What a plugin may ask of the kernel, granted by tier (E 7). `delegation`, `messaging`, `goals` and `skills` are reserved:
+ * no kernel offers them yet.
+ */
 export const HostGrant = z.enum([
   "artifacts.write",
   "artifacts.read",
@@ -76,6 +79,7 @@ export const PluginRuntime = z.discriminatedUnion("kind", [
     kind: z.literal("exec"),
     /** A path from the manifest's folder, or a name on the `PATH` that the configuration gives it. */
     command: boundedText(1, 4096),
+    /** As they are; no shell reads them. */
     args: z.array(boundedText(0, 4096)).max(64).optional(),
     sha256: Digest.optional(),
   }),
@@ -109,7 +113,10 @@ export const Manifest = z.strictObject({
   idle_ms: z.int().min(0).optional(),
   /** Beyond what the configuration sets, its environment is empty (E-046). */
   env: z
-    .strictObject({ inherit: z.union([z.literal("*"), z.array(controlFreeText(1, 256)).max(256)]) })
+    .strictObject({
+      /** Names of variables that it gets from the kernel's environment, or all of them; needs a grant. */
+      inherit: z.union([z.literal("*"), z.array(controlFreeText(1, 256)).max(256)]),
+    })
     .optional(),
   capabilities: Capabilities.optional(),
   /** What models can call. */

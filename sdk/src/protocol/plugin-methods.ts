@@ -34,12 +34,14 @@ export const PluginInitialize = request(
       protocol_version: z.string(),
       /** Of the kernel. */
       engine_version: z.string(),
+      /** The plugin, as the kernel knows it. */
       plugin: z.object({
         name: PluginName,
         tier: TrustTier,
         /** Null without a manifest. */
         manifest_digest: Revision.nullable(),
       }),
+      /** What this kernel does; a plugin does without what it does not. */
       capabilities: z.object({
         ping: z.boolean(),
         shutdown: z.boolean(),
@@ -51,18 +53,32 @@ export const PluginInitialize = request(
         progress: z.boolean(),
         /** Whether output may come as raw bytes behind its frame (E-016). */
         raw_output: z.boolean().optional(),
+        /** Whether `host/tools/list_changed` is open to the plugin. */
         dynamic_tools: z.boolean(),
         /** Host grants in force, after tier and user grants. */
         services: z.array(HostGrant),
       }),
       /** The `config` table of the plugin's entry. */
       config: JsonObject,
-      /** Absolute folders: the user's, a private one that survives restarts, a private one removed after exit (E-048). */
-      paths: z.object({ workspace: z.string(), data: z.string(), scratch: z.string() }),
-      limits: z.object({ frame_bytes: Count, progress_window_bytes: Count }),
+      /** Absolute folders; `data` and `scratch` are private (E-048). */
+      paths: z.object({
+        /** Where the user works; a call names its own `cwd`. */
+        workspace: z.string(),
+        /** Survives restarts. */
+        data: z.string(),
+        /** Removed after exit. */
+        scratch: z.string(),
+      }),
+      limits: z.object({
+        /** Of one line, either way (E-002). */
+        frame_bytes: Count,
+        /** Unacknowledged output of one call, in a shared process (E-103). */
+        progress_window_bytes: Count,
+      }),
     }),
   () =>
     fromPlugin({
+      /** The one that it speaks. */
       protocol_version: z.string(),
       /** Equal to `plugin.name` of the params. */
       name: z.string(),
@@ -115,6 +131,7 @@ export const ToolsPrepare = request(
   () => toPlugin(invocation),
   () =>
     fromPlugin({
+      /** Everything that the call will touch; permissions decide on each. */
       resources: z.array(PreparedResource).min(1).max(64),
       /** Normalized arguments; they replace the originals for identity and call. */
       arguments: JsonObject.optional(),
@@ -122,7 +139,9 @@ export const ToolsPrepare = request(
       serialize: z.array(boundedText(1, 512)).max(4).optional(),
       /** Opaque; good for one call. */
       prepared: boundedText(1, 8192).optional(),
+      /** Names the call on a screen. */
       title: controlFreeText(1, 1024).optional(),
+      /** Shown beside the title. */
       primary_argument: controlFreeText(0, 1024).optional(),
       /** Shown with an approval only; untrusted text. */
       detail: boundedText(0, 64 * 1024).optional(),
@@ -134,12 +153,20 @@ export const ToolsPrepare = request(
  */
 export const ToolsRevalidate = request(
   "plugin/tools/revalidate",
-  () => toPlugin({ invocation_id: ToolCallId, prepared: z.string() }),
+  () =>
+    toPlugin({
+      invocation_id: ToolCallId,
+      /** The token of the preparation. */
+      prepared: z.string(),
+    }),
   () => fromPlugin({}),
 );
 /** These tokens will never be used; let go of what they hold (E-084). */
 export const ToolsDiscard = notification("plugin/tools/discard", () =>
-  toPlugin({ prepared: z.array(z.string()) }),
+  toPlugin({
+    /** As the preparations gave them. */
+    prepared: z.array(z.string()),
+  }),
 );
 
 /** One answer of a tool: exactly one of `content`, `outputs`, `streamed` (E-092). */
@@ -148,7 +175,13 @@ export const ToolCallResult = fromPlugin({
   content: z.string().optional(),
   /** The whole output, of a tool with named streams. */
   outputs: z
-    .array(z.strictObject({ stream: StreamName, text: z.string() }))
+    .array(
+      z.strictObject({
+        /** One that the tool declares; each at most once. */
+        stream: StreamName,
+        text: z.string(),
+      }),
+    )
     .max(8)
     .optional(),
   /** The output was sent as `host/tools/progress`, or there is none. */
@@ -168,9 +201,13 @@ export const ToolCallResult = fromPlugin({
     .array(
       z
         .strictObject({
+          /** An `artifact://` URI. */
           artifact: boundedText(1, 1024).optional(),
+          /** The kernel takes the file away once it has stored it. */
           scratch: ScratchName.optional(),
+          /** Content that is something else fails the call. */
           mime: controlFreeText(1, 255).optional(),
+          /** Shown with the result. */
           filename: controlFreeText(1, 512).optional(),
         })
         .refine(({ artifact, scratch }) => isOneOf(artifact, scratch), {
@@ -199,27 +236,54 @@ export const ToolsCall = request(
       /** True: `plugin/tools/stdin` may follow. */
       stdin: z.boolean(),
       /** What the model will see of the output; a tool need not cut anything. */
-      limits: z.object({ max_lines: Count, max_bytes: Count }),
+      limits: z.object({
+        /** Of the preview. */
+        max_lines: Count,
+        /** Of the preview. */
+        max_bytes: Count,
+      }),
     }),
   () => ToolCallResult,
 );
 
 /** Cumulative text bytes of one call that are captured (E-103). */
 export const ToolsProgressAck = notification("plugin/tools/progress_ack", () =>
-  toPlugin({ invocation_id: ToolCallId, bytes: Count }),
+  toPlugin({
+    invocation_id: ToolCallId,
+    /** All of the call so far, text and raw. */
+    bytes: Count,
+  }),
 );
 
 /** Feeds a call's standard input; after `eof` or exit `accepted` is false (E-106). */
 export const ToolsStdin = request(
   "plugin/tools/stdin",
-  () => toPlugin({ invocation_id: ToolCallId, data: z.string().optional(), eof: z.boolean() }),
-  () => fromPlugin({ accepted: z.boolean() }),
+  () =>
+    toPlugin({
+      invocation_id: ToolCallId,
+      /** Base64 of at most 64 KiB. */
+      data: z.string().optional(),
+      /** Nothing comes after this. */
+      eof: z.boolean(),
+    }),
+  () =>
+    fromPlugin({
+      /** False: the call is over, or its input is. */
+      accepted: z.boolean(),
+    }),
 );
 
 /** Channel `$host` of a shared host process: check and load a plugin's entry (E-014). */
 export const ProcessAttach = request(
   "process/attach",
-  () => toPlugin({ plugin: PluginName, entry: z.string(), sha256: Digest.nullable() }),
+  () =>
+    toPlugin({
+      plugin: PluginName,
+      /** Absolute path. */
+      entry: z.string(),
+      /** Null: any content. */
+      sha256: Digest.nullable(),
+    }),
   () => Empty,
 );
 /** Channel `$host`: the plugin is no longer served by this process. */

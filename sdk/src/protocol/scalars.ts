@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { EMIT_LIMITS } from "./limits.ts";
 
 // Compiling each schema at its first use costs more than it ever gains here; this has to come before any schema.
 z.config({ jitless: true });
@@ -156,9 +157,13 @@ export const Count = z.int().min(0);
 /** Name of a plugin's own event: 1 to 128 control-free characters (E-151). */
 export const EventName = z
   .string()
-  .refine((name) => name.length > 0 && [...name].length <= 128 && !CONTROL.test(name), {
-    error: "expected 1 to 128 characters without controls",
-  });
+  .refine(
+    (name) =>
+      name.length > 0 && [...name].length <= EMIT_LIMITS.nameCharacters && !CONTROL.test(name),
+    {
+      error: `expected 1 to ${EMIT_LIMITS.nameCharacters} characters without controls`,
+    },
+  );
 /** Payload of a plugin's own event: any JSON value, at most 256 KiB where it is published. */
 export const EventValue = z.unknown().refine((value) => value !== undefined, {
   error: "must not be absent",

@@ -12,7 +12,9 @@ export const ServiceCall = request(
     toPlugin({
       /** One of the manifest's `provides`. */
       service: boundedText(1, 64),
+      /** As the service names it. */
       method: boundedText(1, 128),
+      /** As the client sent them. */
       params: JsonObject,
       /** There when the params name a session; lasts until the answer. */
       context_id: ContextId.optional(),

@@ -45,6 +45,7 @@ export const OutputDeclaration = z.discriminatedUnion("mode", [
   z.strictObject({ mode: z.literal("single") }),
   z.strictObject({
     mode: z.literal("named"),
+    /** In the order in which they are shown. */
     streams: z
       .array(StreamName)
       .min(1)
@@ -92,15 +93,22 @@ export type StaticResource = z.infer<typeof StaticResource>;
 export const PrepareDeclaration = z.discriminatedUnion("mode", [
   z.strictObject({
     mode: z.literal("static"),
+    /** What a call touches. */
     resources: z.array(StaticResource).min(1).max(8),
     /** Arguments whose equal values keep calls from overlapping. */
     serialize: z
-      .array(z.strictObject({ arg: boundedText(1, 128) }))
+      .array(
+        z.strictObject({
+          /** Name of the argument. */
+          arg: boundedText(1, 128),
+        }),
+      )
       .max(4)
       .optional(),
   }),
   z.strictObject({
     mode: z.literal("dynamic"),
+    /** Every action that a prepared resource may have. */
     actions: z.array(PermissionAction).min(1).max(9),
   }),
 ]);

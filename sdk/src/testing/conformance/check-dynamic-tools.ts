@@ -1,10 +1,10 @@
+import { ToolClaim } from "../../protocol/dynamic-tools.ts";
+import { DYNAMIC_TOOL_LIMITS } from "../../protocol/limits.ts";
 import { ToolDeclaration } from "../../protocol/tool.ts";
 import { excerpt, isRecord, tellAnswer } from "../answer.ts";
 import type { Bench, Started } from "./bench.ts";
 import type { Check } from "./check.ts";
 import { fail, skip } from "./verdict.ts";
-
-const MOST_TOOLS = 512;
 
 export const checkDynamicTools: Check = {
   id: "C-20",
@@ -24,8 +24,11 @@ export const checkDynamicTools: Check = {
       fail("sent host/tools/list_changed as a notification", "send it as a request");
     }
     const { tools, claims = [] } = list.params;
-    if (!Array.isArray(tools) || tools.length > MOST_TOOLS) {
-      fail("sent no list of at most 512 tools", "send its complete list as `tools`");
+    if (!Array.isArray(tools) || tools.length > DYNAMIC_TOOL_LIMITS.tools) {
+      fail(
+        `sent no list of at most ${DYNAMIC_TOOL_LIMITS.tools} tools`,
+        "send its complete list as `tools`",
+      );
     }
     for (const tool of tools as unknown[]) judge(tool);
     if (!Array.isArray(claims)) fail("sent claims that are no list", "send a list of prefixes");
@@ -34,7 +37,7 @@ export const checkDynamicTools: Check = {
 };
 
 async function resolves(bench: Bench, { peer }: Started, claim: unknown): Promise<void> {
-  if (typeof claim !== "string" || !/^[A-Za-z0-9_-]+\*$/.test(claim)) {
+  if (typeof claim !== "string" || !ToolClaim.safeParse(claim).success) {
     fail(`claims ${excerpt(String(claim))}`, "claim prefixes that end in *");
   }
   const name = `${claim.slice(0, -1)}x`;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { EMIT_LIMITS } from "../../protocol/limits.ts";
-import { utf8Length } from "../../protocol/scalars.ts";
+import { EventName, utf8Length } from "../../protocol/scalars.ts";
 import { excerpt } from "../answer.ts";
 import { type Bench, SESSION, type Started } from "./bench.ts";
 import type { Check } from "./check.ts";
@@ -37,8 +37,11 @@ export const checkEmit: Check = {
       if (session !== SESSION.session_id) {
         fail("emitted for another session than its context is of", "give that session_id back");
       }
-      if (typeof name !== "string" || !/^\P{Cc}{1,128}$/u.test(name)) {
-        fail("emitted a wrong name", "use 1 to 128 characters without controls");
+      if (!EventName.safeParse(name).success) {
+        fail(
+          "emitted a wrong name",
+          `use 1 to ${EMIT_LIMITS.nameCharacters} characters without controls`,
+        );
       }
       if (utf8Length(JSON.stringify(payload ?? null)) > EMIT_LIMITS.payloadBytes) {
         fail("emitted a payload over 256 KiB", "send less");
