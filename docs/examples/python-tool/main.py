@@ -43,10 +43,13 @@ for line in sys.stdin:
     if method == "plugin/shutdown":
         break
     if method is None or id is None:
-        continue
+        continue  # an answer or a notification
     if method == "plugin/initialize":
         send(id=id, result={"protocol_version": "0.1.0", "name": "python_outline", "version": "1.0.0"})
     elif method == "plugin/tools/call":
-        send(id=id, result=call(frame["params"]))
+        try:
+            send(id=id, result=call(frame["params"]))
+        except Exception as error:
+            send(id=id, error={"code": -32000, "message": str(error), "data": {"code": "execution_failed"}})
     else:
         send(id=id, error={"code": -32601, "message": "no such method"})

@@ -10,8 +10,8 @@ def send(**frame):
     print(json.dumps({"jsonrpc": "2.0", **frame}), flush=True)
 
 
-def call(arguments):
-    return {"content": str(len(arguments["text"].split()))}
+def call(params):
+    return {"content": str(len(params["arguments"]["text"].split()))}
 
 
 for line in sys.stdin:
@@ -27,7 +27,7 @@ for line in sys.stdin:
         send(id=id, result={"protocol_version": "0.1.0", "name": ${JSON.stringify(name)}, "version": "0.1.0"})
     elif method == "plugin/tools/call":
         try:
-            send(id=id, result=call(frame["params"]["arguments"]))
+            send(id=id, result=call(frame["params"]))
         except Exception as error:
             send(id=id, error={"code": -32000, "message": str(error), "data": {"code": "execution_failed"}})
     else:

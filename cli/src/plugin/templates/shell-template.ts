@@ -4,12 +4,12 @@ const source = (name: string) => `#!/bin/sh
 # A cookie agent plugin: one JSON object per line in, one per line out. Needs jq.
 
 while IFS= read -r line || [ -n "$line" ]; do
-  get() { printf '%s' "$line" | jq -c "$1"; }
-  id=$(get 'if has("id") then .id else empty end')
-  case $(get '.method // ""') in
-    '"plugin/initialize"') result='{"protocol_version":"0.1.0","name":"${name}","version":"0.1.0"}' ;;
-    '"plugin/tools/call"') result=$(get '{content: (.params.arguments.text | [splits("\\\\s+") | select(. != "")] | length | tostring)}') ;;
-    '"plugin/shutdown"') exit 0 ;;
+  get() { printf '%s' "$line" | jq "$@"; }
+  id=$(get -c 'if has("id") then .id else empty end')
+  case $(get -r '.method // ""') in
+    plugin/initialize) result='{"protocol_version":"0.1.0","name":"${name}","version":"0.1.0"}' ;;
+    plugin/tools/call) result=$(get -c '{content: (.params.arguments.text | [splits("\\\\s+") | select(. != "")] | length | tostring)}') ;;
+    plugin/shutdown) exit 0 ;;
     *)
       [ -n "$id" ] && printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\\n' "$id"
       continue
