@@ -7,7 +7,6 @@ await serve(
   definePlugin({
     name: "guard",
     version: "1.0.0",
-    tools: {},
     configSchema: {
       type: "object",
       properties: { deny: { type: "array", items: { type: "string", minLength: 1 } } },
