@@ -73,11 +73,14 @@ describe("what others have written down", () => {
       "run.tool_stdin",
       "runtime.snapshot.get",
       "session.create",
+      "session.fork",
       "session.get",
       "session.list",
       "session.permission.get",
       "session.permission.set",
+      "session.rename",
       "session.resume",
+      "session.revert",
       "session.set_permission_mode",
     ]);
     expect(namesOf("notification")).toEqual([
@@ -137,6 +140,7 @@ describe("what others have written down", () => {
       "message_injected",
       "plugin_diagnostic",
       "plugin_event_added",
+      "session_reverted",
     ]);
   });
 
@@ -170,6 +174,7 @@ describe("what others have written down", () => {
     expect([...RUNLESS_EVENTS.must]).toEqual([
       "session_created",
       "session_permission_overlay_set",
+      "session_reverted",
       "plugin_diagnostic",
       "plugin_event_added",
     ]);
@@ -221,6 +226,7 @@ describe("what others have written down", () => {
       handshake_required: -32001,
       no_runnable_model: -32020,
       idempotency_conflict: -32602,
+      invalid_sequence: -32602,
       invalid_title: -32602,
       approval_not_found: -32602,
       approval_not_pending: -32602,

@@ -1,6 +1,7 @@
 import { CookieError, Handshake } from "@cookie-agent/sdk/protocol";
 import { Connection, type Transport } from "@cookie-agent/sdk/rpc";
 import { registerApprovalMethods } from "./approval-methods.ts";
+import { registerBranchMethods } from "./branch-methods.ts";
 import type { ClientServices } from "./client-services.ts";
 import { registerEventMethods } from "./event-methods.ts";
 import type { Route } from "./route.ts";
@@ -47,6 +48,7 @@ export class ClientConnection {
       });
     };
     registerSessionMethods(route, services);
+    registerBranchMethods(route, services);
     registerRunMethods(route, services);
     registerApprovalMethods(route, services);
     registerRuntimeMethods(route, services);

@@ -91,6 +91,9 @@ export class AppendChecks {
   }
 
   #checkOrder({ payload, runId }: EventDraft, seq: number): void {
+    if (payload.type === "session_reverted") {
+      requireRule(payload.through_seq < seq, payload, "goes back to an event that comes later");
+    }
     if (payload.type === "run_started") {
       requireRule(this.#session.run === undefined, payload, "another run is active");
       requireRule(
@@ -158,6 +161,7 @@ export class AppendChecks {
   }
 
   #advance({ payload, runId }: EventDraft): void {
+    if (payload.type === "session_reverted") this.#endRun(this.#session.run?.runId);
     if (runId === null) return;
     this.#toolCalls.advance(payload, runId);
     this.#approvals.advance(payload, runId);
@@ -169,10 +173,7 @@ export class AppendChecks {
       case "run_failed":
       case "run_cancelled":
       case "run_interrupted":
-        this.#journal.add(this.#endedRuns, runId);
-        if (this.#session.run?.runId === runId) {
-          this.#journal.assign(this.#session, { run: undefined });
-        }
+        this.#endRun(runId);
         return;
       case "model_turn_committed":
         this.#journal.assign(this.#session, { modelTurnSeq: payload.model_turn_seq });
@@ -183,6 +184,12 @@ export class AppendChecks {
     const run = this.#session.run;
     const progress = run?.runId === runId ? modelProgress(run, payload) : null;
     if (run !== undefined && progress !== null) this.#journal.assign(run, progress);
+  }
+
+  #endRun(runId: RunId | undefined): void {
+    if (runId === undefined) return;
+    this.#journal.add(this.#endedRuns, runId);
+    if (this.#session.run?.runId === runId) this.#journal.assign(this.#session, { run: undefined });
   }
 }
 

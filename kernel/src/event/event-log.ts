@@ -5,6 +5,7 @@ import {
   type SessionId,
   type SkippedEvent,
   type StoredEvent,
+  VisibleBranch,
 } from "@cookie-agent/sdk/protocol";
 import { sessionForeign } from "../store/session-foreign.ts";
 import type {
@@ -18,6 +19,7 @@ import { AppendChecks } from "./append-checks.ts";
 import { encodeEvent, joinLines, validateDraft } from "./encode-event.ts";
 import type { EventDraft } from "./event-draft.ts";
 import { EventStamper } from "./event-stamper.ts";
+import { type FoldedLog, foldBranch, foldLog } from "./fold-log.ts";
 import type { GroupCommit } from "./group-commit.ts";
 import { LogWriter } from "./log-writer.ts";
 import { readLog } from "./read-log.ts";
@@ -36,10 +38,12 @@ const PUBLISHING_EVENTS: ReadonlySet<string> = new Set<EventType>([
 /** Events an unpublished session may gather in memory. */
 const MAX_BUFFERED_EVENTS = 4096;
 
-/** The projection of a session: a fold of its events. */
+/** The projection of a session: a fold of the events that count. */
 export interface LogObserver {
   /** Called in seq order, before subscribers see the event. */
   apply(event: StoredEvent): void;
+  /** Forgets everything: what still counts follows anew. */
+  restart(): void;
 }
 
 export interface EventLogOptions {
@@ -76,12 +80,13 @@ export interface EventPage {
 export class EventLog {
   readonly sessionId: SessionId;
   readonly #options: EventLogOptions;
-  readonly #checks = new AppendChecks();
+  #checks = new AppendChecks();
   readonly #hub = new SubscriberHub<StoredEvent>();
   readonly #index = new SeqIndex();
   readonly #stamper: EventStamper;
   readonly #streams: StreamBuffer;
   readonly #skipped = new SkippedEvents();
+  #branch = new VisibleBranch();
   /** Events of a session that is not on disk yet. */
   #buffer: StoredEvent[] = [];
   #writer: LogWriter | undefined;
@@ -160,6 +165,14 @@ export class EventLog {
     this.#streams.add(valid);
   }
 
+  /**
+   * Lets the events behind `throughSeq` no longer count and folds anew; none is removed (S-229). Rejects with
+   * `invalid_sequence` for an event that there is not; a log that cannot be read again is closed.
+   */
+  revert(throughSeq: number): Promise<StoredEvent> {
+    return this.#enqueue(() => this.#revert(throughSeq));
+  }
+
   /** Puts an unpublished session on disk as it stands (S 1.4); does nothing for a published one. */
   publish(): Promise<void> {
     return this.#enqueue(async () => {
@@ -206,30 +219,34 @@ export class EventLog {
   }
 
   async #load(file: LogFile, options: OpenEventLogOptions): Promise<void> {
-    for await (const batch of readLog(file.read(), this.sessionId)) {
-      for (const item of batch) {
-        if (item.kind === "event") {
-          this.#fold(item.event, item.startByte);
-        } else if (item.kind === "skipped") {
-          this.#skipped.add(item.skipped);
-        } else {
-          this.#tipSeq = item.nextSeq - 1;
-          if (options.lease !== undefined && item.completeByte < file.byteLength) {
-            await file.truncate(item.completeByte);
-            await file.sync();
-          }
-        }
-      }
+    const { branch, end } = await foldLog(() => file.read(), this.sessionId, {
+      place: (event, startByte) => {
+        this.#stamper.fold(event);
+        this.#index.note(event.seq, startByte);
+      },
+      ...this.#fold,
+      skip: (skipped) => this.#skipped.add(skipped),
+    });
+    this.#branch = branch;
+    this.#tipSeq = end.nextSeq - 1;
+    if (options.lease !== undefined && end.completeByte < file.byteLength) {
+      await file.truncate(end.completeByte);
+      await file.sync();
     }
     this.#adopt(file, options.location, options.lease);
   }
 
-  #fold(event: StoredEvent, startByte: number): void {
-    this.#checks.fold(event);
-    this.#stamper.fold(event);
-    this.#index.note(event.seq, startByte);
-    this.#options.observer.apply(event);
-  }
+  /** What may follow and what is projected, from the events that count. */
+  readonly #fold = {
+    apply: (event: StoredEvent) => {
+      this.#checks.fold(event);
+      this.#options.observer.apply(event);
+    },
+    restart: () => {
+      this.#checks = new AppendChecks();
+      this.#options.observer.restart();
+    },
+  };
 
   #adopt(file: LogFile, location: SessionLocation, lease: TreeLease | undefined): void {
     const { sync, store } = this.#options;
@@ -255,6 +272,46 @@ export class EventLog {
     } finally {
       this.#checks.undo();
     }
+  }
+
+  async #revert(throughSeq: number): Promise<StoredEvent> {
+    this.#requireWritable();
+    requireSeq(throughSeq, this.#tipSeq);
+    await this.#writer?.ensureWhole();
+    const payload = { type: "session_reverted" as const, through_seq: throughSeq };
+    let marker: StoredEvent | undefined;
+    try {
+      [marker] = await this.#record(this.#admit([{ payload, runId: null }]));
+    } finally {
+      this.#checks.undo();
+    }
+    if (marker === undefined) throw new CookieError("engine", "the revert was not recorded");
+    this.#branch.revert(throughSeq, marker.seq);
+    try {
+      await this.#foldAgain(marker.seq);
+    } catch (error) {
+      // What is projected would no longer be what the log says.
+      this.#closed = true;
+      this.#hub.close();
+      throw storageFailed(this.sessionId, error);
+    }
+    this.#tell(marker);
+    return marker;
+  }
+
+  async #foldAgain(tipSeq: number): Promise<void> {
+    const writer = this.#writer;
+    if (writer !== undefined) {
+      const known: FoldedLog = {
+        branch: this.#branch,
+        end: { kind: "end", completeByte: writer.byteLength, nextSeq: tipSeq + 1 },
+      };
+      await foldBranch(() => writer.read(0), this.sessionId, known, this.#fold);
+      return;
+    }
+    this.#fold.restart();
+    for (const event of this.#buffer)
+      if (this.#branch.isVisible(event.seq)) this.#fold.apply(event);
   }
 
   /** Judges each draft as it would follow the ones before it. */
@@ -337,8 +394,12 @@ export class EventLog {
   }
 
   #announce(event: StoredEvent): void {
-    this.#tipSeq = event.seq;
     this.#options.observer.apply(event);
+    this.#tell(event);
+  }
+
+  #tell(event: StoredEvent): void {
+    this.#tipSeq = event.seq;
     this.#hub.publish(event);
     if (this.#writer !== undefined) this.#options.onRecorded?.(event);
   }
@@ -375,6 +436,15 @@ export class EventLog {
     if (this.writable) return;
     throw sessionForeign(this.sessionId);
   }
+}
+
+/** Throws `invalid_sequence` for what is no event of a log that ends with `tipSeq`. */
+export function requireSeq(seq: number, tipSeq: number): void {
+  if (Number.isInteger(seq) && seq >= 1 && seq <= tipSeq) return;
+  throw new CookieError(
+    "invalid_sequence",
+    `the session has the events 1 to ${tipSeq}, not ${seq}`,
+  );
 }
 
 function closedError(sessionId: SessionId): CookieError {

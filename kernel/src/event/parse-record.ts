@@ -23,8 +23,7 @@ type PlainEvent = EventEnvelope & StoredEvent;
 
 /** Judges one line without its newline; never throws. */
 export function parseRecord(text: string, sessionId: SessionId): ParsedRecord {
-  let json = parseJson(text);
-  if (json === undefined) json = recoverCopy(text);
+  const json = readJson(text);
   if (json === undefined) {
     const seq = statedSeq(text);
     return { kind: "unreadable", seq, reason: "the line is not complete JSON", fragment: true };
@@ -104,6 +103,17 @@ function unreadable(seq: number | undefined, reason: string): ParsedRecord {
 
 function isEventType(type: string): type is EventType {
   return Object.hasOwn(EVENT_PAYLOADS, type);
+}
+
+/** The object that a line holds, also behind a cut-off piece of itself; undefined when it holds none. */
+export function parseObject(text: string): Record<string, unknown> | undefined {
+  const parsed = z.record(z.string(), z.unknown()).safeParse(readJson(text));
+  return parsed.success ? parsed.data : undefined;
+}
+
+function readJson(text: string): unknown {
+  const json = parseJson(text);
+  return json === undefined ? recoverCopy(text) : json;
 }
 
 /** Undefined, which is no JSON, when the text is none. */

@@ -35,10 +35,19 @@ export class ApprovalBook {
         user_decision: null,
         final_decision: null,
       });
+    } else if (payload.type === "session_reverted") {
+      for (const [id, record] of this.#records) if (!isFinal(record)) this.#records.delete(id);
     } else if ("approval_id" in payload) {
       this.#advance(payload);
     }
     return true;
+  }
+
+  clear(): void {
+    this.#records.clear();
+    this.#responses.clear();
+    this.#finished.length = 0;
+    this.#lastSeq = 0;
   }
 
   get(approvalId: ApprovalId): ApprovalRecord | undefined {

@@ -52,7 +52,7 @@ export interface GatePorts extends Pick<EscalationPorts, "attended" | "approvalT
 export class ApprovalGate {
   readonly #ports: GatePorts;
   readonly #book = new ApprovalBook();
-  readonly #doomLoop = new DoomLoopCounter();
+  #doomLoop = new DoomLoopCounter();
   readonly #escalated: EscalatedApprovals;
 
   constructor(ports: GatePorts) {
@@ -147,6 +147,12 @@ export class ApprovalGate {
    */
   apply(event: StoredEvent): void {
     if (this.#book.apply(event)) this.#doomLoop.apply(event);
+  }
+
+  /** Forgets the log: what still counts of it is given to `apply` anew. Nothing may be waiting. */
+  restart(): void {
+    this.#book.clear();
+    this.#doomLoop = new DoomLoopCounter();
   }
 
   /** Stops the deadlines while a person is attached, and starts them afresh after the last one left (S-270). */

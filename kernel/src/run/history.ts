@@ -46,6 +46,10 @@ export class History {
       case "run_started":
         this.#selected = payload.selection.model;
         break;
+      case "session_reverted":
+        // Calls that it cut off are not answered any more.
+        this.#open = null;
+        break;
       case "message_injected":
         this.#inject(payload);
         break;

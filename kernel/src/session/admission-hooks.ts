@@ -11,13 +11,14 @@ import { beforeInput, beforeSelect, beforeStart } from "../run/before-run.ts";
 import { recallSelection } from "../run/resolve-agent.ts";
 import type { SessionParts } from "./session-parts.ts";
 
-type Parts = Pick<SessionParts, "sessionId" | "rootSessionId" | "services" | "state"> & {
+/** What hooks of a session need of it. */
+export type HookParts = Pick<SessionParts, "sessionId" | "rootSessionId" | "services" | "state"> & {
   /** Aborts when the session is being closed: nothing else cancels an admission. */
   readonly closing: AbortSignal;
 };
 
 /** Shows what a person says to a root session; rejects with `input_handled`, `operation_blocked` or `shutting_down`. */
-export async function passInput(parts: Parts, text: string): Promise<string> {
+export async function passInput(parts: HookParts, text: string): Promise<string> {
   const { hooks } = parts.services.stages;
   if (hooks === undefined) return text;
   const asked = beforeInput(hooks, siteOf(parts), text, parts.closing);
@@ -25,12 +26,12 @@ export async function passInput(parts: Parts, text: string): Promise<string> {
 }
 
 /** Whether somebody looks at a run before it is recorded. */
-export function asksAboutAdmission({ services }: Parts): boolean {
+export function asksAboutAdmission({ services }: HookParts): boolean {
   return services.stages.hooks?.has("model_before_select", "agent_before_start") === true;
 }
 
 /** Delegated sessions are told things by agents, not by people. */
-export function asksAboutInput({ services, state }: Parts): boolean {
+export function asksAboutInput({ services, state }: HookParts): boolean {
   return services.stages.hooks?.has("user_before_input") === true && state.origin?.type === "root";
 }
 
@@ -39,7 +40,7 @@ export function asksAboutInput({ services, state }: Parts): boolean {
  * `model_selection_blocked`, `operation_blocked` or `shutting_down`; the session then is as it was.
  */
 export async function passAdmission(
-  parts: Parts,
+  parts: HookParts,
   run: AdmittedRun,
   input: string,
 ): Promise<AdmittedRun> {
@@ -50,7 +51,7 @@ export async function passAdmission(
   return passedOr(await unlessClosing(parts, asked), "operation_blocked");
 }
 
-async function passSelection(parts: Parts, hooks: HookChain, run: AdmittedRun): Promise<void> {
+async function passSelection(parts: HookParts, hooks: HookChain, run: AdmittedRun): Promise<void> {
   const { facts } = parts.services;
   const { lastAgent, lastModel } = parts.state;
   const from = lastAgent === null ? null : lastModel;
@@ -75,7 +76,7 @@ export function handledReason(error: unknown): string | undefined {
   return typeof reason === "string" ? reason : error.message;
 }
 
-function siteOf({ sessionId, rootSessionId, state }: Parts) {
+export function siteOf({ sessionId, rootSessionId, state }: HookParts) {
   return { sessionId, rootSessionId, runId: state.activeRun?.runId ?? null, toolCallId: null };
 }
 
@@ -83,7 +84,8 @@ function isSame(one: ModelSelection, other: ModelSelection): boolean {
   return one.model === other.model && one.variant === other.variant;
 }
 
-async function unlessClosing<T>({ closing }: Parts, asked: Promise<T>): Promise<T> {
+/** Rejects with `shutting_down` when the session was closed meanwhile. */
+export async function unlessClosing<T>({ closing }: HookParts, asked: Promise<T>): Promise<T> {
   try {
     return await asked;
   } catch (error) {

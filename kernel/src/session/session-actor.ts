@@ -13,8 +13,9 @@ import {
   type RunSelection,
   type SessionId,
   type SessionMeta,
+  type TitleRequest,
 } from "@cookie-agent/sdk/protocol";
-import type { EventLog } from "../event/event-log.ts";
+import { type EventLog, requireSeq } from "../event/event-log.ts";
 import type { ApprovalGate } from "../permission/approval-gate.ts";
 import type { Policy } from "../permission/compile-rules.ts";
 import { effectivePermissions } from "../permission/effective-permissions.ts";
@@ -27,8 +28,10 @@ import { withDeadline } from "../support/deadline.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import { asksAboutAdmission, asksAboutInput, passAdmission, passInput } from "./admission-hooks.ts";
+import { passFork, passRevert } from "./branch-hooks.ts";
 import { describeSession } from "./describe-session.ts";
 import { insertRule } from "./permission-overlay.ts";
+import { titleChange } from "./rename-session.ts";
 import { RunSlot } from "./run-slot.ts";
 import { SessionInputs } from "./session-inputs.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -133,11 +136,7 @@ export class SessionActor {
           { data: { session_id: this.sessionId, client_run_id: request.clientRunId } },
         );
       }
-      // Whoever has seen a run's terminal event may start the next one, although the first still winds up.
-      if (this.#state.activeRun === null) await this.#slot.ended;
-      if (this.#slot.run !== null) {
-        throw new CookieError("session_running", "the session is running; wait, steer or cancel");
-      }
+      await this.#requireIdle();
       let { input } = request;
       if (asksAboutInput(this.#parts)) input = await passInput(this.#parts, input);
       let run = await admitRun(this.#services.facts, request.selection, this.#state.overlay);
@@ -157,6 +156,44 @@ export class SessionActor {
       this.#slot.launch(run, request.maxTurns);
       return run.runId;
     });
+  }
+
+  /** Titles the session (S-033). */
+  rename(request: { clientRenameId: string; change: TitleRequest }): Promise<void> {
+    return this.#mailbox.run(async () => {
+      this.#requireWritable();
+      const change = titleChange(this.#state.renames, this.sessionId, request);
+      if (change === null) return;
+      const { inputThroughSeq: input_through_seq } = this.#state;
+      await this.record([{ type: "session_title_committed", change, input_through_seq }]);
+    });
+  }
+
+  /**
+   * Lets what came after an event no longer count (S-229); yields what plugins want the next input to say. Rejects
+   * with `session_running`, `invalid_sequence` or `operation_blocked`, and then changes nothing.
+   */
+  revert(throughSeq: number): Promise<string | null> {
+    return this.#mailbox.run(async () => {
+      this.#requireWritable();
+      await this.#requireIdle();
+      requireSeq(throughSeq, this.#log.events.tipSeq);
+      const instructions = await passRevert(this.#parts, throughSeq);
+      await this.#slot.settle();
+      await this.#log.events.revert(throughSeq);
+      await this.#saveMetadata();
+      return instructions;
+    });
+  }
+
+  /** Whether the session may be forked at an event; rejects with `invalid_sequence` or `operation_blocked`. */
+  async passFork(throughSeq: number): Promise<void> {
+    const { events } = this.#log;
+    if (!events.published) {
+      throw new CookieError("invalid_sequence", "nothing was said in this session yet");
+    }
+    requireSeq(throughSeq, events.tipSeq);
+    await passFork(this.#parts, throughSeq);
   }
 
   /** Asks the run to stop; idempotent. True while the run had not ended by itself (S-148). */
@@ -277,6 +314,13 @@ export class SessionActor {
         error: describeRunError(error).message,
       });
     }
+  }
+
+  async #requireIdle(): Promise<void> {
+    // Whoever has seen a run's terminal event may go on, although the run still winds up.
+    if (this.#state.activeRun === null) await this.#slot.ended;
+    if (this.#slot.run === null) return;
+    throw new CookieError("session_running", "the session is running; wait, steer or cancel");
   }
 
   #requireWritable(): void {

@@ -14,6 +14,7 @@ import { sessionForeign } from "../store/session-foreign.ts";
 import type { SessionLocation, StoredMetadata, TreeLease } from "../store/session-store.ts";
 import { createId } from "../support/create-id.ts";
 import { createHandle } from "./create-handle.ts";
+import { forkSession } from "./fork-session.ts";
 import { SessionActor } from "./session-actor.ts";
 import { SessionLog } from "./session-log.ts";
 import { SessionPresence } from "./session-presence.ts";
@@ -109,6 +110,16 @@ export class SessionRegistry {
       },
     );
     return opening;
+  }
+
+  /** A new session with the conversation of another one up to an event; takes no lock of that one's tree if it is a root. */
+  async fork(sessionId: SessionId, throughSeq: number): Promise<SessionId> {
+    this.#requireOpen();
+    return this.read(sessionId, async (source) => {
+      await source.passFork(throughSeq);
+      this.#requireOpen();
+      return forkSession(source.meta(), throughSeq, this.#services.store);
+    });
   }
 
   /** What a log says of its session, for a cache that cannot be read (S-075). */
@@ -225,6 +236,10 @@ export class SessionRegistry {
       apply(event) {
         state.apply(event);
         gate.apply(event);
+      },
+      restart() {
+        state.restart();
+        gate.restart();
       },
     };
     const services = this.#services;

@@ -10,6 +10,7 @@ import type {
   SessionOrigin,
   SessionStatus,
   StoredEvent,
+  TitleChange,
   ToolCallId,
   ToolCallOwner,
 } from "@cookie-agent/sdk/protocol";
@@ -54,6 +55,8 @@ export class SessionState {
   title: string | null = null;
   titleUpdatedSeq = 0;
   titleBlocked = false;
+  /** Changes that people asked for, by their `client_rename_id`. */
+  readonly renames = new Map<string, TitleChange>();
   overlay: readonly OverlayRule[] = [];
   pendingInputs: PendingInput[] = [];
   unappliedInputs: readonly number[] = [];
@@ -63,6 +66,11 @@ export class SessionState {
   lastActivity = "";
   lastAgent: string | null = null;
   lastModel: ModelSelection | null = null;
+
+  /** As before the first event. */
+  restart(): void {
+    Object.assign(this, new SessionState());
+  }
 
   apply(event: StoredEvent): void {
     this.lastSeq = event.seq;
@@ -75,6 +83,11 @@ export class SessionState {
         break;
       case "session_permission_overlay_set":
         this.overlay = payload.overlay.rules;
+        break;
+      case "session_reverted":
+        this.#ended("idle");
+        this.openCalls.clear();
+        this.openApprovals.clear();
         break;
       case "session_title_committed":
         this.#retitle(payload, event.seq);
@@ -156,6 +169,7 @@ export class SessionState {
 
   #retitle(payload: EventPayloadOf<"session_title_committed">, seq: number): void {
     const { change } = payload;
+    if ("client_rename_id" in change) this.renames.set(change.client_rename_id, change);
     this.titleUpdatedSeq = seq;
     this.titleBlocked = change.kind !== "user_reset";
     this.title = change.kind === "user_set" || change.kind === "fallback_set" ? change.title : null;

@@ -59,10 +59,10 @@ async function moveInto(staged: string, target: string): Promise<void> {
   await rm(staged, { recursive: true });
 }
 
-async function writeLog(path: string, bytes: Uint8Array): Promise<void> {
+async function writeLog(path: string, bytes: SessionPublication["bytes"]): Promise<void> {
   const file = await open(path, "wx", 0o600);
   try {
-    await file.writeFile(bytes);
+    await writeFile(file, bytes);
     await file.sync();
   } finally {
     await file.close();

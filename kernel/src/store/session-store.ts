@@ -35,7 +35,7 @@ export interface SessionPublication {
   readonly sessionId: SessionId;
   readonly rootId: SessionId;
   /** The whole log so far. */
-  readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array | AsyncIterable<Uint8Array>;
   readonly metadata: StoredMetadata;
 }
 

@@ -99,6 +99,8 @@ export const ERROR_NUMBERS = {
   session_not_found: -32602,
   /** No such session is here, or none is open. */
   session_missing: -32000,
+  /** The session has no event of that number to go back to. */
+  invalid_sequence: -32602,
   /** The session has a run under way. */
   session_running: -32000,
   /** Another process owns the session. */

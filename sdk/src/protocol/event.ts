@@ -362,6 +362,8 @@ export const EVENT_PAYLOADS = {
     name: EventName,
     payload: EventValue,
   }),
+  /** Events behind `through_seq` and before this one no longer count (S 2.6); none is removed. */
+  session_reverted: payload("session_reverted", { through_seq: Seq }),
 } as const;
 
 export type EventType = keyof typeof EVENT_PAYLOADS;
@@ -380,6 +382,7 @@ export const RUNLESS_EVENTS: Readonly<Record<"must" | "may", ReadonlySet<string>
   must: new Set<EventType>([
     "session_created",
     "session_permission_overlay_set",
+    "session_reverted",
     "plugin_diagnostic",
     "plugin_event_added",
   ]),

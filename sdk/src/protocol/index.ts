@@ -14,6 +14,7 @@ export {
   RuleSource,
   UserDecision,
 } from "./approval.ts";
+export { SessionFork, SessionRename, SessionRevert, TitleRequest } from "./branch-methods.ts";
 export {
   type AgentEntry,
   ApprovalList,
@@ -234,3 +235,4 @@ export {
   PLUGIN_PROTOCOL_VERSION,
   PROGRESS_WINDOW_BYTES,
 } from "./version.ts";
+export { VisibleBranch } from "./visible-branch.ts";

@@ -10,6 +10,7 @@ import type {
 import type { EventDraft } from "../../../../kernel/src/event/event-draft.ts";
 import type {
   LogFile,
+  SessionPublication,
   SessionStore,
   StoredMetadata,
   TreeLease,
@@ -296,6 +297,7 @@ export class MemoryLog implements LogFile {
   syncs = 0;
   failAppend: ((bytes: Uint8Array) => number | undefined) | undefined;
   failSync = false;
+  failRead = false;
 
   constructor(bytes: Uint8Array = Buffer.alloc(0)) {
     this.bytes = Buffer.from(bytes);
@@ -311,6 +313,7 @@ export class MemoryLog implements LogFile {
   }
 
   async *read(fromByte = 0): AsyncGenerator<Uint8Array> {
+    if (this.failRead) throw Object.assign(new Error("EIO: i/o error"), { code: "EIO" });
     const bytes = this.bytes;
     for (let at = fromByte; at < bytes.byteLength; at += 1000) yield bytes.subarray(at, at + 1000);
   }
@@ -372,10 +375,12 @@ export class MemoryStore implements SessionStore {
     return "owned";
   }
 
-  async publish({ bytes }: { bytes: Uint8Array }): Promise<{ lease: TreeLease; file: LogFile }> {
+  async publish({ bytes }: SessionPublication): Promise<{ lease: TreeLease; file: LogFile }> {
     this.publications += 1;
     if (this.failPublication) throw new Error("ENOSPC: no space left on device");
-    this.log.bytes = Buffer.from(bytes);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of bytes instanceof Uint8Array ? [bytes] : bytes) chunks.push(chunk);
+    this.log.bytes = Buffer.concat(chunks);
     this.log.durable = this.log.bytes;
     return { lease: this.lease, file: this.log };
   }

@@ -35,7 +35,10 @@ class Bench {
       rootId: this.sessionId,
       store: this.store,
       sync: new GroupCommit(),
-      observer: { apply: (event: StoredEvent) => void this.applied.push(event) },
+      observer: {
+        apply: (event: StoredEvent) => void this.applied.push(event),
+        restart: () => void this.applied.splice(0),
+      },
       metadata: () => metadataOf(this.sessionId),
       onRecorded: ({ seq }: StoredEvent) =>
         void this.recorded.push({
@@ -77,6 +80,73 @@ async function running(): Promise<{ bench: Bench; log: EventLog; run: RunScript 
   await bench.log.append([run.attempt()]);
   return { bench, log: bench.log, run };
 }
+
+describe("a revert", () => {
+  test("[S-061] [S-229] folds anew what still counts, live as when the log is opened, and tells everybody of the marker", async () => {
+    const { bench, log, run } = await running();
+    const { tail } = await log.subscribe({ cursor: 4, live: true });
+    await log.append([run.completed()]);
+    const marker = await log.revert(3);
+    expect(marker).toMatchObject({ seq: 6, run_id: null, payload: { through_seq: 3 } });
+    expect(bench.seqs).toEqual([1, 2, 3, 6]);
+    expect(await next(tail, 2)).toMatchObject([{ seq: 5 }, { seq: 6 }]);
+    expect(bench.recorded.at(-1)).toEqual({ seq: 6, durable: true, folded: 6 });
+    expect(bench.lines).toHaveLength(6);
+    const other = new RunScript();
+    await log.append([other.started(), other.input()]);
+    expect(bench.seqs).toEqual([1, 2, 3, 6, 7, 8]);
+    const again = await bench.reopen();
+    expect(bench.seqs).toEqual([1, 2, 3, 6, 7, 8]);
+    expect(again.tipSeq).toBe(8);
+    const page = await again.subscribe({ cursor: 0, live: false });
+    expect(page.events.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  test("[S-023] of a session in memory leaves it there", async () => {
+    const bench = new Bench();
+    await bench.log.append([sessionCreated()]);
+    await bench.log.append([overlaySet()]);
+    await bench.log.revert(1);
+    expect([bench.seqs, bench.store.publications]).toEqual([[1, 3], 0]);
+    const run = new RunScript();
+    await bench.log.append([run.started(), run.input()]);
+    await bench.reopen();
+    expect(bench.seqs).toEqual([1, 3, 4, 5]);
+  });
+
+  test.for([0, -1, 5, 1.5, Number.NaN])("goes to no event %d", async (seq) => {
+    const { bench, log } = await running();
+    await expect(log.revert(seq)).rejects.toMatchObject({ code: "invalid_sequence" });
+    expect([bench.seqs, bench.lines.length]).toEqual([[1, 2, 3, 4], 4]);
+  });
+
+  test("[S-047] that cannot be made durable changes nothing, and can be repeated", async () => {
+    const { bench, log } = await running();
+    bench.store.log.failSync = true;
+    await expect(log.revert(3)).rejects.toMatchObject({ code: "storage_failed" });
+    expect([bench.seqs, log.tipSeq]).toEqual([[1, 2, 3, 4], 4]);
+    bench.store.log.failSync = false;
+    await log.revert(2);
+    expect(bench.seqs).toEqual([1, 2, 5]);
+    await bench.reopen();
+    expect(bench.seqs).toEqual([1, 2, 5]);
+  });
+
+  test("[S-047] whose log cannot be read again is recorded and closes the log, which then opens as it was left", async () => {
+    const { bench, log } = await running();
+    const { tail } = await log.subscribe({ cursor: 4, live: true });
+    bench.store.log.failRead = true;
+    await expect(log.revert(3)).rejects.toMatchObject({ code: "storage_failed" });
+    expect(log.writable).toBe(false);
+    expect(await next(tail, 1)).toMatchObject([{ gap: 4 }]);
+    await expect(log.append([overlaySet()])).rejects.toMatchObject({ code: "shutting_down" });
+    bench.store.log.failRead = false;
+    const again = await bench.reopen();
+    expect(bench.seqs).toEqual([1, 2, 3, 5]);
+    await again.append([overlaySet()]);
+    expect(bench.seqs).toEqual([1, 2, 3, 5, 6]);
+  });
+});
 
 async function next<T>(tail: Subscription<T> | undefined, count: number): Promise<unknown[]> {
   const items: unknown[] = [];

@@ -38,7 +38,10 @@ function optionsOf(store: SessionStore) {
     rootId: sessionId,
     store,
     sync: new GroupCommit(),
-    observer: { apply: (event: StoredEvent) => void seqs.push(event.seq) },
+    observer: {
+      apply: (event: StoredEvent) => void seqs.push(event.seq),
+      restart: () => void seqs.splice(0),
+    },
     metadata: () => metadataOf(sessionId),
   };
 }
