@@ -9,7 +9,10 @@ import { pluginStatus } from "./commands/plugin/status.ts";
 import { testPlugin } from "./commands/plugin/test.ts";
 import { trustPlugin } from "./commands/plugin/trust.ts";
 import { run } from "./commands/run.ts";
+import { forkSession } from "./commands/session/fork.ts";
 import { listSessions } from "./commands/session/list.ts";
+import { renameSession } from "./commands/session/rename.ts";
+import { revertSession } from "./commands/session/revert.ts";
 import { showSession } from "./commands/session/show.ts";
 import { listTools } from "./commands/tool/list.ts";
 import { trust } from "./commands/trust.ts";
@@ -26,7 +29,10 @@ export const COMMAND_TABLE: Readonly<Record<string, Command>> = {
   "plugin:test": testPlugin,
   "plugin:trust": trustPlugin,
   run,
+  "session:fork": forkSession,
   "session:list": listSessions,
+  "session:rename": renameSession,
+  "session:revert": revertSession,
   "session:show": showSession,
   "tool:list": listTools,
   trust,

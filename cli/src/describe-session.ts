@@ -57,6 +57,10 @@ export function describeEvent(payload: EventPayload): string | null {
       return row("run", `cancelled: ${payload.reason ?? ""}`);
     case "run_interrupted":
       return row("run", `interrupted: ${payload.reason ?? ""}`);
+    case "session_reverted":
+      return row("revert", `what came after event ${payload.through_seq} no longer counts`);
+    case "session_title_committed":
+      return payload.change.kind === "user_set" ? row("title", payload.change.title) : null;
     case "plugin_event_added":
       return row("plugin", `${payload.plugin} published ${payload.name}`);
     case "plugin_diagnostic": {

@@ -1,4 +1,4 @@
-import { appendFile, writeFile } from "node:fs/promises";
+import { appendFile, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { jsonLines, runCookie, runScript } from "../../support/run-cookie.ts";
@@ -77,11 +77,11 @@ describe("cookie session show", () => {
 
     expect(exitCode).toBe(0);
     expect(stdout).toContain(`session   ${id}`);
-    expect(stdout).toMatch(/^\S+ {2}user {7}call read/m);
-    expect(stdout).toMatch(/^\S+ {2}call {7}read notes\.txt$/m);
-    expect(stdout).toMatch(/^\S+ {2}completed {2}.*a note/m);
-    expect(stdout).toMatch(/^\S+ {2}model {6}.*done$/m);
-    expect(stdout).toMatch(/^\S+ {2}run {8}completed$/m);
+    expect(stdout).toMatch(/^ +\d+ {2}\S+ {2}user {7}call read/m);
+    expect(stdout).toMatch(/^ +\d+ {2}\S+ {2}call {7}read notes\.txt$/m);
+    expect(stdout).toMatch(/^ +\d+ {2}\S+ {2}completed {2}.*a note/m);
+    expect(stdout).toMatch(/^ +\d+ {2}\S+ {2}model {6}.*done$/m);
+    expect(stdout).toMatch(/^ +\d+ {2}\S+ {2}run {8}completed$/m);
     expect(stdout).not.toContain("\u001B");
   });
 
@@ -118,5 +118,72 @@ describe("cookie session show", () => {
     expect(result).toMatchObject({ exitCode: 1, stdout: "" });
     expect(result.stderr).toContain(message);
     expect(result.stderr).toContain("cookie session list");
+  });
+});
+
+describe("cookie session revert, fork and rename", () => {
+  test("[S-229] [S-272] takes back the last run, or what comes after an event, and no file", async () => {
+    const project = await useProject();
+    const id = await makeSession(project, "say one");
+    const resume = ["--resume-session", id];
+    await runScript(project, 'call write {"filePath":"made.txt","content":"kept"}', resume);
+    const end = (await readOnlyLog(project)).find(
+      ({ payload }) => payload.type === "run_completed",
+    );
+    const reverted = await runCookie(project, ["session", "revert", id]);
+    expect(reverted).toMatchObject({
+      exitCode: 0,
+      stdout: `the session ends with its event ${end?.seq} again; files stay as they are\n`,
+    });
+    expect(await readFile(join(project.cwd, "made.txt"), "utf8")).toBe("kept");
+    const json = await runCookie(project, ["session", "revert", id, "--through", "1", "--json"]);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      through_seq: 1,
+      session: { session_id: id, status: "idle", title: null },
+    });
+    const none = await runCookie(project, ["session", "revert", id]);
+    expect(none).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(none.stderr).toContain("the session has 0 runs, not 1");
+    const shown = await runCookie(project, ["session", "show", id]);
+    expect(shown.stdout).toMatch(/revert {5}what came after event 1 no longer counts/);
+  });
+
+  test("[S-230] prints the id of the fork, which goes on from where it was taken", async () => {
+    const project = await useProject();
+    const id = await makeSession(project, "say one");
+    await runScript(project, "say two", ["--resume-session", id]);
+    const whole = (await runCookie(project, ["session", "fork", id])).stdout.trim();
+    const shorter = (
+      await runCookie(project, ["session", "fork", id, "--runs", "1"])
+    ).stdout.trim();
+    const run = await runScript(project, "say three", ["--resume-session", shorter]);
+    expect(run.exitCode).toBe(0);
+    const said = async (session: string) =>
+      (await runCookie(project, ["session", "show", session])).stdout
+        .split("\n")
+        .filter((line) => line.includes("  user "))
+        .map((line) => line.replace(/.*user +/, ""));
+    expect(await said(whole)).toEqual(["say one", "say two"]);
+    expect(await said(shorter)).toEqual(["say one", "say three"]);
+    expect(await said(id)).toEqual(["say one", "say two"]);
+    const { stdout } = await runCookie(project, ["session", "list"]);
+    expect(stdout).toContain("say one (fork)");
+  });
+
+  test("[S-028] titles, clears and resets, and wants exactly one of them", async () => {
+    const project = await useProject();
+    const id = await makeSession(project, "say one");
+    const rename = (...args: string[]) => runCookie(project, ["session", "rename", id, ...args]);
+    expect((await rename("My \u001B[31mtitle")).stderr).toContain("no control characters");
+    expect((await rename("My title")).stdout).toBe("My title\n");
+    expect((await rename("--clear")).stdout).toBe("the session has no title\n");
+    expect(JSON.parse((await rename("Other", "--json")).stdout)).toMatchObject({
+      session: { title: "Other" },
+    });
+    expect((await rename("--reset")).exitCode).toBe(0);
+    for (const args of [[], ["Title", "--clear"], ["--clear", "--reset"]]) {
+      const { exitCode, stderr } = await rename(...args);
+      expect([exitCode, stderr]).toEqual([2, expect.stringContaining("either a title")]);
+    }
   });
 });

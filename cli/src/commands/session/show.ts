@@ -9,7 +9,8 @@ import { print, printJson } from "../../standard-streams.ts";
 
 export const showSession = defineCommand({
   summary: "Show one session: what was asked, called and answered.",
-  description: "With --json the whole record: the session and every event of its log.",
+  description:
+    "Each line begins with the number of its event. With --json the whole record: the session and every event of its log.",
   args: { id: string({ description: "session id", required: true, ignoreStdin: true }) },
   flags: { "data-dir": dataDirFlag },
   async run({ args, flags }) {
@@ -28,7 +29,7 @@ export const showSession = defineCommand({
     print(describeSession(session));
     for (const event of events) {
       const line = describeEvent(event.payload);
-      if (line !== null) print(`${event.timestamp}  ${line}`);
+      if (line !== null) print(`${String(event.seq).padStart(5)}  ${event.timestamp}  ${line}`);
     }
     return undefined;
   },
