@@ -74,6 +74,10 @@ function wantsJson(argv: readonly string[]): boolean {
   );
 }
 
+function oneOf(names: readonly string[]): string {
+  return new Intl.ListFormat("en", { type: "disjunction" }).format(names);
+}
+
 function unknownCommand(words: readonly string[], rest: readonly string[]): ExitError {
   const names = Object.keys(COMMAND_TABLE).map((id) => id.replaceAll(":", " "));
   const next = rest.find((argument) => !argument.startsWith("-"));
@@ -82,7 +86,9 @@ function unknownCommand(words: readonly string[], rest: readonly string[]): Exit
   if (next === undefined) {
     return words.length === 0
       ? usageError(`unknown option ${rest[0] ?? ""}; \`cookie --help\` lists the commands`)
-      : usageError(`${words.join(" ")} is not complete; it goes on as ${inTopic.join(" or ")}`);
+      : usageError(
+          `${words.join(" ")} is not complete; it goes on with ${oneOf(inTopic.map((name) => name.slice(prefix.length)))}`,
+        );
   }
   const written = `${prefix}${next}`;
   const known = [...inTopic, ...inTopic.map((name) => name.split(" ")[0] ?? "")];

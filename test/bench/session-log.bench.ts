@@ -5,8 +5,9 @@ import { join } from "node:path";
 import type { SessionId, ToolCallId } from "@cookie-agent/sdk/protocol";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { encodeEvent } from "../../kernel/dist/event/encode-event.js";
+import { encodeEvents, joinLines } from "../../kernel/dist/event/encode-event.js";
 import type { EventDraft } from "../../kernel/dist/event/event-draft.js";
+import { FIRST_LINE } from "../../kernel/dist/event/line-context.js";
 import { createId } from "../../kernel/dist/support/create-id.js";
 import { eventsOf, RunScript, sessionCreated, USAGE } from "../unit/kernel/event/event-fixtures.ts";
 import { BenchReport } from "./support/bench-report.ts";
@@ -90,8 +91,8 @@ async function writeLog(count: number): Promise<string> {
   const sessionId = createId<SessionId>();
   const directory = join(root, sessionId);
   await mkdir(directory);
-  const lines = eventsOf(sessionId, draftsOf(count)).map((event) => encodeEvent(event));
-  await writeFile(join(directory, "events.jsonl"), Buffer.concat(lines));
+  const lines = encodeEvents(eventsOf(sessionId, draftsOf(count)), FIRST_LINE);
+  await writeFile(join(directory, "events.jsonl"), joinLines(lines));
   return join(directory, "events.jsonl");
 }
 

@@ -34,17 +34,34 @@ export async function readLog(file: string): Promise<LoggedEvent[]> {
   return parseLog(await readFile(file, "utf8"));
 }
 
-/** Payloads come as readers take them: what a line leaves out is null. */
+/** Events come as readers take them: with what a line leaves out because the lines before say it, or because it is null. */
 export function parseLog(lines: string): LoggedEvent[] {
+  let known: { session_id?: string; run_id: string | null; timestamp?: string } = { run_id: null };
+  let usage: unknown;
   return lines
     .split("\n")
     .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as LoggedEvent)
-    .map((event) => ({
-      ...event,
-      payload: EVENT_PAYLOADS[event.payload.type].parse(event.payload) as EventPayload,
-    }));
+    .map((line) => {
+      const event = { ...known, ...JSON.parse(line) } as LoggedEvent;
+      const { type } = event.payload;
+      if (event.payload.type === "model_turn_committed") usage = event.payload.turn.usage;
+      const payload =
+        type === "model_usage_recorded"
+          ? Object.assign({ usage }, event.payload)
+          : event.payload;
+      known = { ...known, ...event, ...(RUN_ENDS.has(type) && { run_id: null }) };
+      const { session_id, run_id, seq, timestamp } = event;
+      const parsed = EVENT_PAYLOADS[type].parse(payload) as EventPayload;
+      return { session_id, run_id, seq, timestamp, payload: parsed };
+    });
 }
+
+const RUN_ENDS: ReadonlySet<string> = new Set<EventPayload["type"]>([
+  "run_completed",
+  "run_failed",
+  "run_cancelled",
+  "run_interrupted",
+]);
 
 /** The payloads of one type, in order. */
 export function payloadsOf<T extends EventPayload["type"]>(

@@ -35,8 +35,10 @@ export async function* copyLog(
 }
 
 function rebind(record: Record<string, unknown>, { sessionId, shortId }: LogCopy): object {
-  const bound = { ...record, session_id: sessionId };
+  const isFirst = record["seq"] === 1;
+  const isBound = isFirst || record["session_id"] !== undefined;
+  const bound = { ...record, ...(isBound && { session_id: sessionId }) };
   const { payload } = record;
-  if (record["seq"] !== 1 || typeof payload !== "object" || payload === null) return bound;
+  if (!isFirst || typeof payload !== "object" || payload === null) return bound;
   return { ...bound, payload: { ...payload, ...(shortId !== null && { short_id: shortId }) } };
 }

@@ -6,13 +6,16 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import type * as z from "zod";
 import type { EventDraft } from "./event-draft.ts";
-import { omitNulls } from "./omit-nulls.ts";
+import { followLine, type LineContext, shortenLine } from "./line-context.ts";
 import { describeIssues } from "./parse-record.ts";
+import { shortenPayload } from "./shorten-payload.ts";
 import { MAX_RECORD_BYTES } from "./split-records.ts";
 
 /** An event and the line that records it. */
 export interface EncodedEvent {
   readonly event: StoredEvent;
+  /** What its reader knows from the lines before. */
+  readonly before: LineContext;
   readonly bytes: Buffer;
 }
 
@@ -28,8 +31,9 @@ export function validateDraft({ payload, runId }: EventDraft): EventDraft {
 }
 
 /** One physical line, newline included, whatever text the event holds (B100). */
-export function encodeEvent(event: StoredEvent): Buffer {
-  const line = Buffer.from(`${JSON.stringify({ ...event, payload: omitNulls(event.payload) })}\n`);
+export function encodeEvent(event: StoredEvent, before: LineContext): Buffer {
+  const payload = shortenPayload(event.payload, before);
+  const line = Buffer.from(`${JSON.stringify(shortenLine(event, payload, before))}\n`);
   if (line.byteLength > MAX_RECORD_BYTES) {
     throw new CookieError(
       "resource_limit",
@@ -37,6 +41,16 @@ export function encodeEvent(event: StoredEvent): Buffer {
     );
   }
   return line;
+}
+
+/** The lines of events that follow each other. */
+export function encodeEvents(events: readonly StoredEvent[], before: LineContext): EncodedEvent[] {
+  let context = before;
+  return events.map((event) => {
+    const line = { event, before: context, bytes: encodeEvent(event, context) };
+    context = followLine(context, event);
+    return line;
+  });
 }
 
 export function joinLines(lines: readonly EncodedEvent[]): Buffer {

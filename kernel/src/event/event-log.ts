@@ -16,11 +16,12 @@ import type {
   TreeLease,
 } from "../store/session-store.ts";
 import { AppendChecks } from "./append-checks.ts";
-import { encodeEvent, joinLines, validateDraft } from "./encode-event.ts";
+import { encodeEvent, encodeEvents, joinLines, validateDraft } from "./encode-event.ts";
 import type { EventDraft } from "./event-draft.ts";
 import { EventStamper } from "./event-stamper.ts";
-import { type FoldedLog, foldBranch, foldLog } from "./fold-log.ts";
+import { foldBranch, foldLog } from "./fold-log.ts";
 import type { GroupCommit } from "./group-commit.ts";
+import { FIRST_LINE, followLine } from "./line-context.ts";
 import { LogWriter } from "./log-writer.ts";
 import { readLog } from "./read-log.ts";
 import { readPage, type SizedEvent } from "./read-page.ts";
@@ -92,6 +93,8 @@ export class EventLog {
   #writer: LogWriter | undefined;
   #lease: TreeLease | undefined;
   #tipSeq = 0;
+  /** What a reader knows behind the last line. */
+  #context = FIRST_LINE;
   #operations: Promise<unknown> = Promise.resolve();
   #closed = false;
 
@@ -220,15 +223,16 @@ export class EventLog {
 
   async #load(file: LogFile, options: OpenEventLogOptions): Promise<void> {
     const { branch, end } = await foldLog(() => file.read(), this.sessionId, {
-      place: (event, startByte) => {
+      place: ({ event, startByte, before }) => {
         this.#stamper.fold(event);
-        this.#index.note(event.seq, startByte);
+        this.#index.note({ seq: event.seq, startByte, before });
       },
       ...this.#fold,
       skip: (skipped) => this.#skipped.add(skipped),
     });
     this.#branch = branch;
     this.#tipSeq = end.nextSeq - 1;
+    this.#context = end.context;
     if (options.lease !== undefined && end.completeByte < file.byteLength) {
       await file.truncate(end.completeByte);
       await file.sync();
@@ -302,9 +306,9 @@ export class EventLog {
   async #foldAgain(tipSeq: number): Promise<void> {
     const writer = this.#writer;
     if (writer !== undefined) {
-      const known: FoldedLog = {
+      const known = {
         branch: this.#branch,
-        end: { kind: "end", completeByte: writer.byteLength, nextSeq: tipSeq + 1 },
+        endSeq: tipSeq,
       };
       await foldBranch(() => writer.read(0), this.sessionId, known, this.#fold);
       return;
@@ -328,7 +332,7 @@ export class EventLog {
   /** Makes events part of the log; they are announced by the caller, once nothing can fail any more. */
   async #record(drafts: readonly EventDraft[]): Promise<StoredEvent[]> {
     if (this.#writer !== undefined) return this.#write(this.#writer, drafts);
-    const events = this.#stamper.stamp(drafts, this.#tipSeq + 1).map(({ event }) => event);
+    const events = this.#stamper.stamp(drafts, this.#tipSeq + 1);
     if (events.some((event) => PUBLISHING_EVENTS.has(event.payload.type))) {
       await this.#publish(events);
     } else {
@@ -342,10 +346,12 @@ export class EventLog {
 
   async #write(writer: LogWriter, drafts: readonly EventDraft[]): Promise<StoredEvent[]> {
     const streamed = this.#streams.take();
-    const streamLines = this.#stamper.stamp(streamed, this.#tipSeq + 1);
-    const lines = this.#stamper.stamp(drafts, this.#tipSeq + streamed.length + 1);
+    const events = this.#stamper.stamp([...streamed, ...drafts], this.#tipSeq + 1);
+    const all = encodeEvents(events, this.#context);
+    const streamLines = all.slice(0, streamed.length);
+    const lines = all.slice(streamed.length);
     const startByte = writer.byteLength;
-    const block = joinLines([...streamLines, ...lines]);
+    const block = joinLines(all);
     try {
       await writer.append(block);
     } catch (error) {
@@ -364,8 +370,7 @@ export class EventLog {
   async #publish(events: readonly StoredEvent[]): Promise<void> {
     const { rootId, store, metadata } = this.#options;
     const { sessionId } = this;
-    const all = [...this.#buffer, ...events];
-    const lines = all.map((event) => ({ event, bytes: encodeEvent(event) }));
+    const lines = encodeEvents([...this.#buffer, ...events], FIRST_LINE);
     try {
       const published = await store.publish({
         sessionId,
@@ -400,6 +405,7 @@ export class EventLog {
 
   #tell(event: StoredEvent): void {
     this.#tipSeq = event.seq;
+    this.#context = followLine(this.#context, event);
     this.#hub.publish(event);
     if (this.#writer !== undefined) this.#options.onRecorded?.(event);
   }
@@ -416,14 +422,15 @@ export class EventLog {
   async *#storedEvents(cursor: number): AsyncGenerator<SizedEvent> {
     if (this.#writer === undefined) {
       for (const event of this.#buffer) {
-        yield { event, byteLength: encodeEvent(event).byteLength };
+        yield { event, byteLength: encodeEvent(event, FIRST_LINE).byteLength };
       }
       return;
     }
     const place = this.#index.placeBefore(cursor);
     if (place === undefined) return;
-    const from = { startByte: place.startByte, lastSeq: place.seq - 1 };
-    for await (const batch of readLog(this.#writer.read(place.startByte), this.sessionId, from)) {
+    const { startByte, before } = place;
+    const from = { startByte, lastSeq: place.seq - 1, context: before };
+    for await (const batch of readLog(this.#writer.read(startByte), this.sessionId, from)) {
       for (const item of batch) {
         if (item.kind !== "event" || item.event.seq > this.#tipSeq) continue;
         yield { event: item.event, byteLength: item.endByte - item.startByte };

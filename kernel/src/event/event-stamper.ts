@@ -1,5 +1,4 @@
 import type { SessionId, StoredEvent } from "@cookie-agent/sdk/protocol";
-import { type EncodedEvent, encodeEvent } from "./encode-event.ts";
 import type { EventDraft } from "./event-draft.ts";
 
 /** Makes drafts the events of one session: their seqs, and a time that never runs backwards. */
@@ -24,13 +23,12 @@ export class EventStamper {
   }
 
   /** The events that follow from `firstSeq` on, all of one moment. */
-  stamp(drafts: readonly EventDraft[], firstSeq: number): EncodedEvent[] {
+  stamp(drafts: readonly EventDraft[], firstSeq: number): StoredEvent[] {
     this.#lastTimeMs = Math.max(this.#lastTimeMs, this.#now().getTime());
     const timestamp = new Date(this.#lastTimeMs).toISOString();
     return drafts.map(({ payload, runId }, index) => {
       const seq = firstSeq + index;
-      const event = { session_id: this.#sessionId, run_id: runId, seq, timestamp, payload };
-      return { event, bytes: encodeEvent(event) };
+      return { session_id: this.#sessionId, run_id: runId, seq, timestamp, payload };
     });
   }
 }

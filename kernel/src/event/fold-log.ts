@@ -1,11 +1,11 @@
 import type { SessionId, SkippedEvent, StoredEvent } from "@cookie-agent/sdk/protocol";
 import { VisibleBranch } from "@cookie-agent/sdk/protocol";
-import { type LogItem, readLog } from "./read-log.ts";
+import { type LogEnd, type LoggedEvent, readLog } from "./read-log.ts";
 
 /** What the events of a log are folded into. */
 export interface LogFold {
-  /** Each event once, hidden ones too, with the byte that its line begins at. */
-  place?(event: StoredEvent, startByte: number): void;
+  /** Each event once, hidden ones too. */
+  place?(logged: LoggedEvent): void;
   /** Each event that counts, in order. */
   apply(event: StoredEvent): void;
   /** Forgets what was applied: all that counts follows anew. */
@@ -15,7 +15,7 @@ export interface LogFold {
 
 export interface FoldedLog {
   readonly branch: VisibleBranch;
-  readonly end: Extract<LogItem, { kind: "end" }>;
+  readonly end: LogEnd;
 }
 
 /**
@@ -28,12 +28,12 @@ export async function foldLog(
   fold: LogFold,
 ): Promise<FoldedLog> {
   const branch = new VisibleBranch();
-  let end: FoldedLog["end"] | undefined;
+  let end: LogEnd | undefined;
   for await (const batch of readLog(read(), sessionId)) {
     for (const item of batch) {
       if (item.kind === "event") {
-        const { event, startByte } = item;
-        fold.place?.(event, startByte);
+        const { event } = item;
+        fold.place?.(item);
         const { payload } = event;
         if (payload.type === "session_reverted") branch.revert(payload.through_seq, event.seq);
         else if (branch.isWhole) fold.apply(event);
@@ -45,7 +45,8 @@ export async function foldLog(
     }
   }
   if (end === undefined) throw new Error("the log has no end");
-  if (!branch.isWhole) await foldBranch(read, sessionId, { branch, end }, fold);
+  const endSeq = end.nextSeq - 1;
+  if (!branch.isWhole) await foldBranch(read, sessionId, { branch, endSeq }, fold);
   return { branch, end };
 }
 
@@ -53,13 +54,13 @@ export async function foldLog(
 export async function foldBranch(
   read: () => AsyncIterable<Uint8Array>,
   sessionId: SessionId,
-  { branch, end }: FoldedLog,
+  { branch, endSeq }: { readonly branch: VisibleBranch; readonly endSeq: number },
   fold: Pick<LogFold, "apply" | "restart">,
 ): Promise<void> {
   fold.restart();
   for await (const batch of readLog(read(), sessionId)) {
     for (const item of batch) {
-      if (item.kind !== "event" || item.event.seq >= end.nextSeq) continue;
+      if (item.kind !== "event" || item.event.seq > endSeq) continue;
       if (branch.isVisible(item.event.seq)) fold.apply(item.event);
     }
   }

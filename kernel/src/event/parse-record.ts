@@ -9,44 +9,60 @@ import {
 import * as z from "zod";
 import { safeText } from "../support/safe-text.ts";
 import { type Acceptor, acceptorOf } from "./accept-plain.ts";
+import { completeLine, type LineContext, LogLine } from "./line-context.ts";
 import { repairPayload } from "./repair-payload.ts";
 
 /** What one line of a log holds (S 2.5). */
 export type ParsedRecord =
   | { kind: "event"; event: StoredEvent; degraded: readonly string[] }
   /** `seq` where the line says it credibly; `fragment` when it is not whole JSON. */
-  | { kind: "unreadable"; seq: number | undefined; reason: string; fragment: boolean };
+  | {
+      kind: "unreadable";
+      seq: number | undefined;
+      reason: string;
+      fragment: boolean;
+      /** What is known behind a line whose envelope could be read. */
+      after?: LineContext;
+    };
 
 const NONE: readonly string[] = [];
 
 type PlainEvent = EventEnvelope & StoredEvent;
 
 /** Judges one line without its newline; never throws. */
-export function parseRecord(text: string, sessionId: SessionId): ParsedRecord {
+export function parseRecord(text: string, sessionId: SessionId, before: LineContext): ParsedRecord {
   const json = readJson(text);
   if (json === undefined) {
     const seq = statedSeq(text);
     return { kind: "unreadable", seq, reason: "the line is not complete JSON", fragment: true };
   }
-  return parseEnvelope(json, sessionId);
+  return parseEnvelope(json, sessionId, before);
 }
 
-function parseEnvelope(json: unknown, sessionId: SessionId): ParsedRecord {
-  if (isPlainEnvelope(json) && json.session_id === sessionId) return parsePayload(json);
-  const envelope = EventEnvelope.safeParse(json);
-  if (!envelope.success) {
-    return unreadable(seqOf(json), `unreadable envelope: ${describeIssues(envelope.error)}`);
+function parseEnvelope(json: unknown, sessionId: SessionId, before: LineContext): ParsedRecord {
+  const line = isPlainLine(json) ? { data: json } : LogLine.safeParse(json);
+  if (line.data === undefined) {
+    return unreadable(seqOf(json), `unreadable envelope: ${describeIssues(line.error)}`);
   }
-  if (envelope.data.session_id !== sessionId) {
-    return unreadable(envelope.data.seq, "the event belongs to another session");
+  const { seq } = line.data;
+  const envelope = completeLine(line.data, sessionId, before);
+  if (envelope === null) return unreadable(seq, "the line does not say its session or its time");
+  if (envelope.session_id !== sessionId) {
+    return unreadable(seq, "the event belongs to another session");
   }
-  return parsePayload(envelope.data);
+  return parsePayload(envelope, before);
 }
 
-function parsePayload(envelope: EventEnvelope): ParsedRecord {
+function parsePayload(envelope: EventEnvelope, before: LineContext): ParsedRecord {
   const { seq, payload } = envelope;
   const kind = kindOf(payload.type);
-  if (kind === undefined) return unreadable(seq, `unknown event type ${payload.type}`);
+  if (kind === undefined) {
+    const { run_id: runId, timestamp } = envelope;
+    return {
+      ...unreadable(seq, `unknown event type ${payload.type}`),
+      after: { ...before, runId, timestamp },
+    };
+  }
   if (isPlainEvent(envelope, kind)) return { kind: "event", event: envelope, degraded: NONE };
   const { schema } = kind;
   const parsed = schema.safeParse(payload);
@@ -55,7 +71,11 @@ function parsePayload(envelope: EventEnvelope): ParsedRecord {
   }
   const repaired = repairPayload(schema, payload, parsed.error);
   if (repaired === undefined) {
-    return unreadable(seq, `unreadable ${payload.type}: ${describeIssues(parsed.error)}`);
+    const { run_id: runId, timestamp } = envelope;
+    return {
+      ...unreadable(seq, `unreadable ${payload.type}: ${describeIssues(parsed.error)}`),
+      after: { ...before, runId, timestamp },
+    };
   }
   return {
     kind: "event",
@@ -64,7 +84,7 @@ function parsePayload(envelope: EventEnvelope): ParsedRecord {
   };
 }
 
-const isPlainEnvelope = acceptorOf(EventEnvelope);
+const isPlainLine = acceptorOf(LogLine);
 
 function isPlainEvent(envelope: EventEnvelope, kind: EventKind): envelope is PlainEvent {
   return kind.isPlain(envelope.payload);
@@ -97,8 +117,9 @@ export function describeIssues(error: z.ZodError): string {
   return safeText(places.join("; "), 512);
 }
 
-function unreadable(seq: number | undefined, reason: string): ParsedRecord {
-  return { kind: "unreadable", seq, reason: safeText(reason, 1024), fragment: false };
+function unreadable(seq: number | undefined, reason: string) {
+  const kind = "unreadable" as const;
+  return { kind, seq, reason: safeText(reason, 1024), fragment: false };
 }
 
 function isEventType(type: string): type is EventType {
@@ -137,7 +158,7 @@ function recoverCopy(text: string): unknown {
     tried += 1;
     if (tried > MAX_HEADS) return undefined;
     const json = parseJson(text.slice(head.index));
-    if (EventEnvelope.safeParse(json).success) return json;
+    if (LogLine.safeParse(json).success) return json;
   }
   return undefined;
 }

@@ -4,35 +4,46 @@ import {
   type SkippedEvent,
   type StoredEvent,
 } from "@cookie-agent/sdk/protocol";
+import { FIRST_LINE, followLine, type LineContext } from "./line-context.ts";
 import { parseRecord } from "./parse-record.ts";
 import { type RecordBytes, type RecordLine, RecordSplitter } from "./split-records.ts";
 
 /** What reading a log yields, in file order; `end` is always the last. */
 export type LogItem =
-  | {
-      readonly kind: "event";
-      readonly event: StoredEvent;
-      readonly startByte: number;
-      readonly endByte: number;
-      readonly degraded: readonly string[];
-    }
+  | LoggedEvent
   | { readonly kind: "skipped"; readonly skipped: SkippedEvent }
-  | {
-      readonly kind: "end";
-      /** Where an owner truncates: the end of the last line worth keeping (S-056). */
-      readonly completeByte: number;
-      /** Above every sequence number read or skipped (S-058). */
-      readonly nextSeq: number;
-    };
+  | LogEnd;
+
+export interface LoggedEvent {
+  readonly kind: "event";
+  readonly event: StoredEvent;
+  readonly startByte: number;
+  readonly endByte: number;
+  readonly degraded: readonly string[];
+  /** What was known from the lines before. */
+  readonly before: LineContext;
+}
+
+export interface LogEnd {
+  readonly kind: "end";
+  /** Where an owner truncates: the end of the last line worth keeping (S-056). */
+  readonly completeByte: number;
+  /** Above every sequence number read or skipped (S-058). */
+  readonly nextSeq: number;
+  /** What is known behind the last line. */
+  readonly context: LineContext;
+}
 
 export interface ReadFrom {
   /** Where a record begins; 0 reads the whole log and demands its beginning. */
   readonly startByte: number;
   /** The sequence number before that record. */
   readonly lastSeq: number;
+  /** What is known from the lines before it. */
+  readonly context: LineContext;
 }
 
-const WHOLE_LOG: ReadFrom = { startByte: 0, lastSeq: 0 };
+const WHOLE_LOG: ReadFrom = { startByte: 0, lastSeq: 0, context: FIRST_LINE };
 const NUL = 0x00;
 /** How far ahead a broken line may claim to be and still raise the next sequence number. */
 const MAX_CLAIMED_LEAD = 1_000_000;
@@ -71,6 +82,7 @@ class LogReader {
   #highestSkipped = 0;
   #expectedSeq: number;
   #begun: boolean;
+  #context: LineContext;
   #fragment: Fragment | undefined;
   /** What the last line has brought to light. */
   #found: LogItem[] = [];
@@ -80,6 +92,7 @@ class LogReader {
     this.#begun = from.startByte > 0;
     this.#lastSeq = from.lastSeq;
     this.#expectedSeq = from.lastSeq + 1;
+    this.#context = from.context;
   }
 
   *read(lines: Iterable<RecordLine>): Generator<LogItem> {
@@ -127,12 +140,15 @@ class LogReader {
       kind: "end",
       completeByte: torn ?? completeByte,
       nextSeq: Math.max(this.#lastSeq, this.#highestSkipped) + 1,
+      context: this.#context,
     };
   }
 
   #readRecord(line: RecordLine, bytes: RecordBytes, text: string): void {
-    const record = parseRecord(text, this.#sessionId);
+    const before = this.#context;
+    const record = parseRecord(text, this.#sessionId, before);
     if (record.kind === "unreadable") {
+      this.#context = record.after ?? before;
       this.#flushFragment();
       if (!record.fragment) {
         this.#skip(record.seq, record.reason);
@@ -164,7 +180,8 @@ class LogReader {
     this.#lastLine = bytes;
     const { startByte } = line;
     const endByte = startByte + lengthOf(line) + 1;
-    this.#found.push({ kind: "event", event, startByte, endByte, degraded });
+    this.#context = followLine(before, event);
+    this.#found.push({ kind: "event", event, startByte, endByte, degraded, before });
   }
 
   #checkBeginning(event: StoredEvent): void {

@@ -1,10 +1,13 @@
 import type { EncodedEvent } from "./encode-event.ts";
+import type { LineContext } from "./line-context.ts";
 
 const STRIDE = 16;
 
 export interface IndexEntry {
   readonly seq: number;
   readonly startByte: number;
+  /** What a reader knows from the lines before. */
+  readonly before: LineContext;
 }
 
 /** Where every 16th event begins, so that a page near the end does not read the log from its start. */
@@ -12,16 +15,16 @@ export class SeqIndex {
   readonly #entries: IndexEntry[] = [];
   #sinceEntry = 0;
 
-  note(seq: number, startByte: number): void {
-    if (this.#sinceEntry % STRIDE === 0) this.#entries.push({ seq, startByte });
+  note(place: IndexEntry): void {
+    if (this.#sinceEntry % STRIDE === 0) this.#entries.push(place);
     this.#sinceEntry += 1;
   }
 
   /** Notes lines that follow each other from `startByte` on; yields where they end. */
   noteLines(lines: readonly EncodedEvent[], startByte: number): number {
     let at = startByte;
-    for (const { event, bytes } of lines) {
-      this.note(event.seq, at);
+    for (const { event, before, bytes } of lines) {
+      this.note({ seq: event.seq, startByte: at, before });
       at += bytes.byteLength;
     }
     return at;

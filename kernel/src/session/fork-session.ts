@@ -5,7 +5,7 @@ import {
   type SessionMeta,
 } from "@cookie-agent/sdk/protocol";
 import { copyLog } from "../event/copy-log.ts";
-import { type EncodedEvent, joinLines } from "../event/encode-event.ts";
+import { type EncodedEvent, encodeEvents, joinLines } from "../event/encode-event.ts";
 import { EventStamper } from "../event/event-stamper.ts";
 import { foldLog } from "../event/fold-log.ts";
 import { SkippedEvents } from "../event/skipped-events.ts";
@@ -56,8 +56,8 @@ async function foldFork(
   const state = new SessionState();
   const stamper = new EventStamper(sessionId);
   const skipped = new SkippedEvents();
-  await foldLog(read, sessionId, {
-    place: (event) => stamper.fold(event),
+  const { end } = await foldLog(read, sessionId, {
+    place: ({ event }) => stamper.fold(event),
     apply: (event) => state.apply(event),
     restart: () => state.restart(),
     skip: (event) => skipped.add(event),
@@ -77,7 +77,7 @@ async function foldFork(
     },
   ];
   const drafts = payloads.map((payload) => ({ payload, runId: null }));
-  const ending = stamper.stamp(drafts, throughSeq + 1);
+  const ending = encodeEvents(stamper.stamp(drafts, throughSeq + 1), end.context);
   for (const { event } of ending) state.apply(event);
   return { metadata: describeSession(sessionId, state, skipped.list), ending };
 }

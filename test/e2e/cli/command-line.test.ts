@@ -35,7 +35,7 @@ describe("cookie", () => {
   test.for([
     [["sesion", "list"], 'error: unknown command "sesion"; did you mean session?\n'],
     [["session", "lst"], 'error: unknown command "session lst"; did you mean session list?\n'],
-    [["session"], "error: session is not complete; it goes on as session list or session show\n"],
+    [["tool"], "error: tool is not complete; it goes on with list\n"],
     [["sesion", "--help"], 'error: unknown command "sesion"; did you mean session?\n'],
     [["help", "rnu"], 'error: unknown command "rnu"; did you mean run?\n'],
     [["version"], 'error: unknown command "version"; did you mean --version?\n'],

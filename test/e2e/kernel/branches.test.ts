@@ -248,10 +248,7 @@ describe("a fork", () => {
     const { session_id: forked } = await fork(again, source, tip + 1);
     const copied = (await readFile(await logOf(again, forked), "utf8")).trimEnd().split("\n");
     expect(copied).toHaveLength(tip + 3);
-    expect(JSON.parse(copied[tip] ?? "")).toEqual({
-      ...JSON.parse(unknown),
-      session_id: forked,
-    });
+    expect(copied[tip]).toBe(unknown);
     await again.run("On", { session: forked });
     expect(told(again, 1)).toEqual(['user: "First"', 'assistant: "one"', 'user: "On"']);
   });

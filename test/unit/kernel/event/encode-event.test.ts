@@ -1,6 +1,7 @@
 import type { SessionId } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
-import { encodeEvent } from "../../../../kernel/src/event/encode-event.ts";
+import { encodeEvents } from "../../../../kernel/src/event/encode-event.ts";
+import { FIRST_LINE } from "../../../../kernel/src/event/line-context.ts";
 import { parseRecord } from "../../../../kernel/src/event/parse-record.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
 import { eventsOf, RunScript, sessionCreated, USAGE } from "./event-fixtures.ts";
@@ -31,16 +32,18 @@ describe("[S-052] what a line leaves out", () => {
     }),
   ]);
 
-  test.for(events.map((event) => [event.payload.type, event] as const))(
-    "is read back as it was: %s",
-    ([, event]) => {
-      const line = encodeEvent(event).toString().trimEnd();
-      expect(parseRecord(line, sessionId)).toEqual({ kind: "event", event, degraded: [] });
-    },
-  );
+  test.for(
+    encodeEvents(events, FIRST_LINE).map((line) => [line.event.payload.type, line] as const),
+  )("is read back as it was: %s", ([, { event, before, bytes }]) => {
+    const line = bytes.toString().trimEnd();
+    expect(parseRecord(line, sessionId, before)).toEqual({ kind: "event", event, degraded: [] });
+  });
 
-  test("is only what is null and no value of a model or a tool", () => {
-    const lines = events.map((event) => encodeEvent(event).toString());
+  test("is only what is null or known, and no value of a model or a tool", () => {
+    const lines = encodeEvents(events, FIRST_LINE).map(({ bytes }) => bytes.toString());
+    expect(lines[0]).toContain(sessionId);
+    expect(lines.slice(1).join("")).not.toContain(sessionId);
+    expect(lines[3]).not.toContain('"usage"');
     expect(lines[4]).not.toContain("null");
     expect(lines[7]).toContain('"input":{"path":null}');
     expect(lines[7]).toContain('"input":null');

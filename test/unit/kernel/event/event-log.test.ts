@@ -232,7 +232,14 @@ describe("publication", () => {
 describe("writing", () => {
   test("[S-036] [S-037] each line is the envelope alone, in sequence", async () => {
     const { bench, run } = await running();
-    const events = bench.lines.map((line) => JSON.parse(line) as StoredEvent);
+    const lines = bench.lines.map((line) => JSON.parse(line) as StoredEvent);
+    expect(lines.map((line) => Object.keys(line))).toEqual([
+      ["session_id", "seq", "timestamp", "payload"],
+      ["run_id", "seq", "payload"],
+      ["seq", "payload"],
+      ["run_id", "seq", "payload"],
+    ]);
+    const { events } = await bench.log.subscribe({ cursor: 0, live: false });
     for (const event of events) {
       expect(Object.keys(event)).toEqual(["session_id", "run_id", "seq", "timestamp", "payload"]);
     }

@@ -108,7 +108,7 @@ describe("damage in the middle", () => {
       "an unknown envelope key",
       (line: string) => line.replace('{"session_id"', '{"x":1,"session_id"'),
     ],
-    ["a missing run_id", (line: string) => line.replace('"run_id":null,', "")],
+    ["a run_id that is none", (line: string) => line.replace('"run_id":null,', '"run_id":7,')],
     ["another session", (line: string) => line.replace(sessionId, createId())],
     ["an unknown type", (line: string) => line.replace("plugin_diagnostic", "from_the_future")],
     ["a broken required field", (line: string) => line.replace('"count":1', '"count":"one"')],

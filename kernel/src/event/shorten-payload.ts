@@ -1,7 +1,8 @@
 import type { AssistantPart, EventPayload } from "@cookie-agent/sdk/protocol";
+import { isKnownUsage, type LineContext } from "./line-context.ts";
 
 /** The payload as a line of the log holds it: without the members of every turn that readers take as null (S-052). */
-export function omitNulls(payload: EventPayload): object {
+export function shortenPayload(payload: EventPayload, context: LineContext): object {
   switch (payload.type) {
     case "model_turn_committed": {
       const { turn } = payload;
@@ -11,7 +12,12 @@ export function omitNulls(payload: EventPayload): object {
       };
     }
     case "model_usage_recorded":
-      return withoutNulls({ ...payload, usage: withoutNulls(payload.usage) });
+      return withoutNulls({
+        ...payload,
+        usage: isKnownUsage(context, payload.model_turn_seq, payload.usage)
+          ? null
+          : withoutNulls(payload.usage),
+      });
     case "tool_call_started":
       return { ...payload, owner: withoutNulls(payload.owner) };
     case "tool_call_terminated": {
