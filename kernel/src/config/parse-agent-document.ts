@@ -9,6 +9,7 @@ import { DEFAULT_AGENT_ID, fingerprintAgent } from "./built-in-agents.ts";
 import { ConfigError, type ConfigErrorCode, type ConfigLayer } from "./config-error.ts";
 import { decodePermissions } from "./decode-permissions.ts";
 import { DecodeProblem } from "./decode-problem.ts";
+import { internalLimitsOf, isInternalId } from "./internal-agents.ts";
 import { formatKeyPath } from "./key-path.ts";
 import { parseStrictYaml, type YamlDocument, YamlProblem } from "./strict-yaml.ts";
 import { TableReader, unknownKeyAdvice } from "./table-reader.ts";
@@ -17,15 +18,6 @@ import { modelKey, plainText, variantReference } from "./text-rules.ts";
 export const MAX_AGENT_BYTES = 256 * 1024;
 const MAX_PART_BYTES = 128 * 1024;
 const KEYS = ["description", "mode", "enabled", "models", "limits", "permissions"];
-
-/** Caps of the internal agents; those it does not list have the last ones (C-081). */
-const INTERNAL_LIMITS: ReadonlyMap<string, { timeoutMs: number; maxOutputTokens: number }> =
-  new Map([
-    ["approval", { timeoutMs: 30_000, maxOutputTokens: 2048 }],
-    ["compaction", { timeoutMs: 180_000, maxOutputTokens: 4096 }],
-    ["title", { timeoutMs: 10_000, maxOutputTokens: 128 }],
-  ]);
-const OTHER_INTERNAL_LIMITS = { timeoutMs: 30_000, maxOutputTokens: 2048 };
 
 export interface AgentFile {
   readonly layer: ConfigLayer;
@@ -163,7 +155,7 @@ function checkReserved(id: string, mode: AgentMode, reader: TableReader): void {
   if (id === DEFAULT_AGENT_ID) {
     throw reader.fail("agent_reserved", [], `the id ${id} is reserved`, "rename the file");
   }
-  if (INTERNAL_LIMITS.has(id) && mode !== "internal") {
+  if (isInternalId(id) && mode !== "internal") {
     throw reader.fail("agent_reserved", "mode", `agent ${id} must have the mode internal`);
   }
 }
@@ -208,7 +200,7 @@ function decodeLimits(reader: TableReader, mode: AgentMode, id: string) {
   const maxOutputTokens = limits?.integer("max_output_tokens", { min: 0 }) ?? 0;
   const timeoutMs = limits?.integer("timeout_ms", { min: 0 }) ?? 0;
   if (mode === "internal") {
-    const builtIn = INTERNAL_LIMITS.get(id) ?? OTHER_INTERNAL_LIMITS;
+    const builtIn = internalLimitsOf(id);
     return {
       maxOutputTokens: maxOutputTokens || builtIn.maxOutputTokens,
       timeoutMs: timeoutMs || builtIn.timeoutMs,

@@ -6,6 +6,7 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import { ApprovalChecks } from "./approval-checks.ts";
 import type { EventDraft } from "./event-draft.ts";
+import { INTERNAL_AGENT_EVENTS, InternalAgentChecks } from "./internal-agent-checks.ts";
 import { requireRule } from "./require-rule.ts";
 import { ToolCallChecks } from "./tool-call-checks.ts";
 import { UndoJournal } from "./undo-journal.ts";
@@ -29,6 +30,8 @@ const SETTLING_EVENTS: ReadonlySet<string> = new Set<EventPayload["type"]>([
   "approval_cancelled",
   "approval_finalized",
   "session_title_committed",
+  // What a run has asked for may be answered after it.
+  ...INTERNAL_AGENT_EVENTS,
 ]);
 
 /**
@@ -39,6 +42,7 @@ export class AppendChecks {
   readonly #journal = new UndoJournal();
   readonly #toolCalls = new ToolCallChecks(this.#journal);
   readonly #approvals = new ApprovalChecks(this.#journal);
+  readonly #internalAgents = new InternalAgentChecks(this.#journal);
   readonly #endedRuns = new Set<RunId>();
   readonly #session: { run: RunState | undefined; modelTurnSeq: number } = {
     run: undefined,
@@ -85,7 +89,7 @@ export class AppendChecks {
       requireRule(!RUNLESS_EVENTS.must.has(type), payload, "must not belong to a run");
     }
     if (payload.type === "session_title_committed") {
-      const automatic = payload.change.kind === "fallback_set";
+      const automatic = ["fallback_set", "internal_agent_set"].includes(payload.change.kind);
       requireRule(automatic === (runId !== null), payload, "has the wrong run scope");
     }
   }
@@ -103,6 +107,7 @@ export class AppendChecks {
       );
       return;
     }
+    this.#internalAgents.check(payload, runId);
     if (runId === null) return;
     const run = this.#session.run?.runId === runId ? this.#session.run : undefined;
     if (run === undefined) {
@@ -162,6 +167,7 @@ export class AppendChecks {
 
   #advance({ payload, runId }: EventDraft): void {
     if (payload.type === "session_reverted") this.#endRun(this.#session.run?.runId);
+    this.#internalAgents.advance(payload, runId);
     if (runId === null) return;
     this.#toolCalls.advance(payload, runId);
     this.#approvals.advance(payload, runId);

@@ -133,7 +133,7 @@ async function* streamResponse(attempt: Attempt): AsyncGenerator<ModelStreamPart
   const { model, behaviour, services, request, signal } = attempt;
   const { auth } = model;
   const options = buildCallOptions(attempt);
-  const cut = attempt.prefix?.cut(options.prompt);
+  const cut = request.isAside ? undefined : attempt.prefix?.cut(options.prompt);
   const exchange = new HttpExchange({
     timeouts: services.timeouts,
     signal,

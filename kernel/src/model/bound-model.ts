@@ -77,6 +77,8 @@ export interface ModelRequest {
   /** In place of what the model's own configuration says. */
   readonly sampling?: Sampling;
   readonly headers?: HeaderChange;
+  /** Not part of the conversation that goes on; leaves alone what is remembered of that. */
+  readonly isAside?: true;
   /** Told of the head of the response; its body waits. */
   onResponse?(status: number, headers: Readonly<Record<string, string>>): Promise<void>;
 }

@@ -81,3 +81,12 @@ function parseUsd(decimal: string | undefined): bigint | null {
   }
   return BigInt((match[1] ?? "") + (match[2] ?? "").padEnd(PICO_DIGITS, "0"));
 }
+
+/** The cost of a response as events carry it: integer pico-USD, null when it cannot be priced (S-233). */
+export function stampedCost(
+  model: { price(usage: Usage): bigint | null },
+  usage: Usage,
+): number | null {
+  const cost = model.price(usage);
+  return cost !== null && cost <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(cost) : null;
+}

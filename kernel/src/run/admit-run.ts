@@ -14,6 +14,7 @@ import type { AgentDocument } from "../config/agent-document.ts";
 import type { ContextDocument } from "../config/agents-md.ts";
 import type { Config, ModelRetryConfig } from "../config/config.ts";
 import type { EventDraft } from "../event/event-draft.ts";
+import type { InternalAgentSources } from "../internal-agent/run-internal-agent.ts";
 import type { BoundModel } from "../model/bound-model.ts";
 import type { PluginFacts } from "../plugin/plugin-facts.ts";
 import { createId } from "../support/create-id.ts";
@@ -43,6 +44,7 @@ export interface AdmittedRun {
   readonly systemPrompt: string;
   readonly promptFingerprint: string;
   readonly retry: ModelRetryConfig;
+  readonly internalAgents: InternalAgentSources;
   readonly revisions: Revisions;
   /** What plugins put before the submitted input. */
   readonly injected?: readonly InjectedMessage[];
@@ -133,6 +135,7 @@ export async function admitRun(
     systemPrompt: snapshot.composed_prompt,
     promptFingerprint: snapshot.prompt_fingerprint,
     retry: facts.config.modelRetry,
+    internalAgents: { agents: facts.agents, models: facts.models },
     revisions: facts.revisions([document]),
   };
 }

@@ -9,6 +9,8 @@ import {
 import type { EventDraft } from "../event/event-draft.ts";
 import type { BoundModel, ModelRequest } from "../model/bound-model.ts";
 import { ModelError } from "../model/model-error.ts";
+import { stampedCost } from "../model/price-usage.ts";
+import { classifyFailure, mayRetry, retryDelayMs } from "../model/retry-policy.ts";
 import { createId } from "../support/create-id.ts";
 import { sleep } from "../support/deadline.ts";
 import { sha256Hex } from "../support/digest.ts";
@@ -19,7 +21,6 @@ import { withContextDocuments } from "./compose-prompt.ts";
 import { DeltaGatherer } from "./delta-gatherer.ts";
 import { fallBack, lastError, type TurnFailure } from "./fall-back.ts";
 import { mayRefuseMedia } from "./judged-media.ts";
-import { classifyFailure, mayRetry, retryDelayMs } from "./retry-policy.ts";
 import type { RunContext } from "./run-context.ts";
 import type { LoadMedia } from "./supply-media.ts";
 
@@ -282,7 +283,6 @@ function commitTurn(
     );
   }
   const turnSeq = context.view.modelTurnSeq + 1;
-  const cost = model.price(turn.usage);
   context.log.hold([
     context.draft({
       type: "model_turn_committed",
@@ -301,8 +301,7 @@ function commitTurn(
       agent_id: context.run.agent.agent,
       resolved_model: model.selection,
       usage: turn.usage,
-      estimated_cost_pico_usd:
-        cost !== null && cost <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(cost) : null,
+      estimated_cost_pico_usd: stampedCost(model, turn.usage),
     }),
   ]);
   context.position.retries = 0;

@@ -15,6 +15,7 @@ import type {
   ToolCallOwner,
 } from "@cookie-agent/sdk/protocol";
 import { History } from "../run/history.ts";
+import { OpenInternalAgents } from "./open-internal-agents.ts";
 
 export interface PendingInput {
   readonly seq: number;
@@ -42,6 +43,7 @@ export class SessionState {
   /** By the `client_run_id` that each was started with. */
   readonly runs = new Map<string, RunRecord>();
   readonly openCalls = new Map<ToolCallId, OpenCall>();
+  readonly openInternalAgents = new OpenInternalAgents();
   readonly openApprovals = new Map<ApprovalId, { readonly runId: RunId }>();
   origin: SessionOrigin | null = null;
   cwdIdentity = "";
@@ -76,6 +78,7 @@ export class SessionState {
     this.lastSeq = event.seq;
     this.lastActivity = event.timestamp;
     this.history.apply(event);
+    this.openInternalAgents.apply(event);
     const { payload } = event;
     switch (payload.type) {
       case "session_created":
@@ -172,7 +175,7 @@ export class SessionState {
     if ("client_rename_id" in change) this.renames.set(change.client_rename_id, change);
     this.titleUpdatedSeq = seq;
     this.titleBlocked = change.kind !== "user_reset";
-    this.title = change.kind === "user_set" || change.kind === "fallback_set" ? change.title : null;
+    this.title = "title" in change ? change.title : null;
   }
 
   #started(payload: EventPayloadOf<"run_started">, runId: RunId | null): void {

@@ -10,14 +10,14 @@ export interface UnrecordedEnd {
 
 /**
  * What has to be written before a session can go on whose run ended without its terminal events, in this order
- * (S 3.8): the run, its calls, its approvals. Nothing is replayed.
+ * (S 3.8): its internal agents, the run, its calls, its approvals. Nothing is replayed.
  * @param unrecorded Why the run ended, when that is known; else its process died.
  */
 export function settleInterrupted(
   state: SessionState,
   unrecorded: UnrecordedEnd | null = null,
 ): EventDraft[] {
-  const drafts: EventDraft[] = [];
+  const drafts: EventDraft[] = state.openInternalAgents.interrupted("daemon restart");
   const write = (payload: EventPayload, runId: RunId) => drafts.push({ payload, runId });
   if (state.activeRun !== null) {
     const { runId } = state.activeRun;

@@ -28,6 +28,8 @@ import {
   Digest,
   EventName,
   EventValue,
+  InternalAgentInvocationId,
+  InternalAgentRunId,
   Revision,
   RunId,
   SessionId,
@@ -110,6 +112,11 @@ export const TitleChange = z.discriminatedUnion("kind", [
   }),
   z.object({ kind: z.literal("user_clear"), client_rename_id: ClientKey }),
   z.object({ kind: z.literal("user_reset"), client_rename_id: ClientKey }),
+  z.object({
+    kind: z.literal("internal_agent_set"),
+    title: controlFreeText(1, 512),
+    invocation_id: InternalAgentInvocationId,
+  }),
   z.object({ kind: z.literal("fallback_set"), title: controlFreeText(1, 512) }),
 ]);
 export type TitleChange = z.infer<typeof TitleChange>;
@@ -129,6 +136,31 @@ export const RunError = z.object({
   model_error: ModelErrorSummary.nullable(),
 });
 export type RunError = z.infer<typeof RunError>;
+
+/** What an internal agent is asked for (S 11). */
+export const InternalAgentKind = z.enum(["approval", "context_compaction", "session_title"]);
+export type InternalAgentKind = z.infer<typeof InternalAgentKind>;
+
+/** Why an internal agent gave no answer; `model_error` when a model said why (S 11.1). */
+export const InternalAgentFailure = z.object({
+  code: z.enum([
+    "agent_unavailable",
+    "input_too_large",
+    "invalid_non_text_output",
+    "output_too_large",
+    "model_failure",
+    "timeout",
+  ]),
+  message: boundedText(1, 4096),
+  retryable: z.boolean(),
+  model_error: ModelErrorSummary.nullable(),
+});
+export type InternalAgentFailure = z.infer<typeof InternalAgentFailure>;
+
+const internalRun = {
+  invocation_id: InternalAgentInvocationId,
+  internal_run_id: InternalAgentRunId,
+};
 
 export const ReplayDisposition = z.enum([
   "replayed",
@@ -349,6 +381,63 @@ export const EVENT_PAYLOADS = {
     role: z.enum(["system", "user", "assistant"]),
     input: nonblank,
   }),
+  /** The engine asks a model something on its own behalf, beside the conversation. */
+  internal_agent_started: payload("internal_agent_started", {
+    ...internalRun,
+    kind: InternalAgentKind,
+    backend: z.discriminatedUnion("type", [
+      z.object({ type: z.literal("model"), resolved_model: ModelSelection }),
+      /** No model can answer. */
+      z.object({
+        type: z.literal("builtin"),
+        name: boundedText(1, 64),
+        revision: boundedText(1, 64),
+      }),
+    ]),
+    call: z.object({
+      name: boundedText(1, 64),
+      input_summary: boundedText(1, 1024),
+      input_digest: Digest,
+    }),
+  }),
+  /** What its model used and is estimated to cost; once per model that answered. */
+  internal_agent_usage_recorded: payload("internal_agent_usage_recorded", {
+    internal_run_id: InternalAgentRunId,
+    kind: InternalAgentKind,
+    agent_id: AgentId,
+    resolved_model: ModelSelection,
+    usage: Usage,
+    /** As in `model_usage_recorded`. */
+    estimated_cost_pico_usd: Count.nullable().default(null),
+  }),
+  /** Its next model takes over. */
+  internal_agent_fallback: payload("internal_agent_fallback", {
+    ...internalRun,
+    from: ModelSelection,
+    to: ModelSelection,
+    failure: InternalAgentFailure,
+    attempts: z.int().min(1),
+  }),
+  /** It answered. */
+  internal_agent_completed: payload("internal_agent_completed", {
+    ...internalRun,
+    result: z.object({ output_summary: boundedText(1, 1024), output_digest: Digest }),
+  }),
+  /** It gave no usable answer. */
+  internal_agent_failed: payload("internal_agent_failed", {
+    ...internalRun,
+    failure: InternalAgentFailure,
+  }),
+  /** Whoever asked it no longer wanted to know. */
+  internal_agent_cancelled: payload("internal_agent_cancelled", {
+    ...internalRun,
+    reason: boundedText(1, 256).nullable(),
+  }),
+  /** The kernel ended while it was asked; written when the session is next opened. */
+  internal_agent_interrupted: payload("internal_agent_interrupted", {
+    ...internalRun,
+    reason: boundedText(1, 256).nullable(),
+  }),
   plugin_diagnostic: payload("plugin_diagnostic", {
     plugin: boundedText(1, 128),
     /** One of `PluginDiagnosticKind`; a reader takes others of a later version too. */
@@ -390,6 +479,13 @@ export const RUNLESS_EVENTS: Readonly<Record<"must" | "may", ReadonlySet<string>
     "user_input_admitted",
     "user_input_recalled",
     "session_title_committed",
+    "internal_agent_started",
+    "internal_agent_usage_recorded",
+    "internal_agent_fallback",
+    "internal_agent_completed",
+    "internal_agent_failed",
+    "internal_agent_cancelled",
+    "internal_agent_interrupted",
   ]),
 };
 

@@ -49,6 +49,12 @@ export type ToolCallId = z.infer<typeof ToolCallId>;
 /** One approval request. UUIDv7. */
 export const ApprovalId = uuid().brand<"ApprovalId">();
 export type ApprovalId = z.infer<typeof ApprovalId>;
+/** One question of the engine to a model, beside the conversation. UUIDv7. */
+export const InternalAgentInvocationId = uuid().brand<"InternalAgentInvocationId">();
+export type InternalAgentInvocationId = z.infer<typeof InternalAgentInvocationId>;
+/** The work on such a question, to which its usage is recorded. UUIDv7. */
+export const InternalAgentRunId = uuid().brand<"InternalAgentRunId">();
+export type InternalAgentRunId = z.infer<typeof InternalAgentRunId>;
 /** A short-lived right to act on the session that triggered a delivery (E-116). */
 export const ContextId = boundedText(1, 128).brand<"ContextId">();
 export type ContextId = z.infer<typeof ContextId>;

@@ -5,7 +5,7 @@ import {
   classifyFailure,
   mayRetry,
   retryDelayMs,
-} from "../../../../kernel/src/run/retry-policy.ts";
+} from "../../../../kernel/src/model/retry-policy.ts";
 
 function failure(changes: Partial<ModelErrorSummary>): ModelErrorSummary {
   return {

@@ -1,0 +1,13 @@
+import type { InternalAgentOwner } from "../internal-agent/run-internal-agent.ts";
+import type { RunContext } from "./run-context.ts";
+
+/** The run as whoever asks an internal agent for it: its models begin where the run stands in its chain (C-095). */
+export function internalAgentOwner({ run, position, log }: RunContext): InternalAgentOwner {
+  return {
+    runId: run.runId,
+    log,
+    sources: run.internalAgents,
+    parentModels: run.chain.slice(position.index),
+    retry: run.retry,
+  };
+}
