@@ -51,14 +51,22 @@ export interface RawAnswer {
 
 export type Answer = ScriptedTurn | RawAnswer | ((request: RecordedRequest) => Answer);
 
+/** What the engine asks beside the conversation; told by the built-in prompts of its internal agents. */
+export type Aside = "approval" | "context_compaction" | "session_title";
+
 export interface ModelServer {
   /** The base address of all three wires, ending in `/v1`. */
   readonly baseUrl: string;
+  /** Those of conversations. */
   readonly requests: readonly RecordedRequest[];
+  /** Those of internal agents. */
+  readonly asides: readonly (RecordedRequest & { readonly aside: Aside })[];
   /** Answers are used up in order; without one the server answers 500. */
   enqueue(...answers: Answer[]): void;
   /** Answers every request for which nothing is queued. */
   otherwise(answer: Answer): void;
+  /** Answers every request of an internal agent; until then its approvals ask a person and its titles fail. */
+  answerAsides(aside: Aside, answer: Answer): void;
   close(): Promise<void>;
 }
 
@@ -66,6 +74,11 @@ export interface ModelServer {
 export async function startModelServer(...answers: Answer[]): Promise<ModelServer> {
   const queue: Answer[] = [...answers];
   const requests: RecordedRequest[] = [];
+  const asides: ModelServer["asides"][number][] = [];
+  const asideAnswers = new Map<Aside, Answer>([
+    ["approval", { text: '{"decision":"ask"}' }],
+    ["session_title", { status: 400, body: { error: { message: "no title here" } } }],
+  ]);
   let fallback: Answer = {
     status: 500,
     body: { error: { message: "no scripted answer is left" } },
@@ -76,8 +89,11 @@ export async function startModelServer(...answers: Answer[]): Promise<ModelServe
   const server = createServer((incoming, response) => {
     void readRequest(incoming).then(async (request) => {
       if (request === undefined) return;
-      requests.push(request);
-      let answer = queue.shift() ?? fallback;
+      const aside = asideOf(request);
+      const prepared = aside && asideAnswers.get(aside);
+      if (aside === undefined) requests.push(request);
+      else asides.push({ ...request, aside });
+      let answer = prepared ?? queue.shift() ?? fallback;
       while (typeof answer === "function") answer = answer(request);
       await send(response, request, answer, nextId);
     });
@@ -87,6 +103,8 @@ export async function startModelServer(...answers: Answer[]): Promise<ModelServe
   return {
     baseUrl: `http://127.0.0.1:${port}/v1`,
     requests,
+    asides,
+    answerAsides: (aside, answer) => void asideAnswers.set(aside, answer),
     enqueue: (...more) => void queue.push(...more),
     otherwise: (answer) => {
       fallback = answer;
@@ -97,6 +115,23 @@ export async function startModelServer(...answers: Answer[]): Promise<ModelServe
         server.closeAllConnections();
       }),
   };
+}
+
+const ASIDE_MARKS: readonly (readonly [string, Aside])[] = [
+  ["You decide whether one tool call of a coding agent", "approval"],
+  ["You name conversations between a user and", "session_title"],
+  ["Write the notes from which you, without any memory", "context_compaction"],
+];
+
+/** The first prompts stand where a request begins, that of a summary is its last message. */
+function asideOf({ body }: RecordedRequest): Aside | undefined {
+  const conversation = pick(body, "messages") ?? pick(body, "input");
+  const system = pick(body, "system") ?? pick(body, "instructions") ?? pick(conversation, 0);
+  const start = JSON.stringify(system ?? null);
+  const end = JSON.stringify(pick(conversation, -1) ?? null);
+  return ASIDE_MARKS.find(([mark, aside]) =>
+    (aside === "context_compaction" ? end : start).includes(mark),
+  )?.[1];
 }
 
 /** What stands at a path in a body; a negative index counts from the end. */

@@ -43,7 +43,7 @@ export interface TestKernelOptions {
   readonly wire?: Wire;
   /** What the model takes beside text. */
   readonly media?: ScriptedMedia;
-  /** Added to config.toml after the provider. */
+  /** Added to config.toml after the provider. Without its own `[session_title]` no titles are made. */
   readonly config?: string;
   /** Agent documents by id; by default `primary`, which may do everything. */
   readonly agents?: Readonly<Record<string, string>>;
@@ -188,6 +188,8 @@ ${prompt}
 `;
 }
 
+const UNTITLED = "[session_title]\ngenerate_on_first_turn = false\n";
+
 async function configure(
   project: TempProject,
   server: ModelServer,
@@ -199,7 +201,10 @@ async function configure(
     ...(apiKey && { apiKey }),
     ...(media && { media }),
   });
-  await project.writeState("config.toml", `${provider}\n${options.config ?? ""}`);
+  const config = options.config ?? "";
+  // A title comes beside its run, so the order of events would differ from time to time.
+  const titles = config.includes("[session_title]") ? "" : UNTITLED;
+  await project.writeState("config.toml", `${provider}\n${config}\n${titles}`);
   for (const [id, document] of Object.entries(agents)) {
     await project.writeState(`agents/${id}.md`, document);
   }

@@ -8,6 +8,7 @@ import { Speculation } from "../tool/speculation.ts";
 import type { AdmittedRun } from "./admit-run.ts";
 import type { History } from "./history.ts";
 import { createSessionRights } from "./session-rights.ts";
+import type { UserInputs } from "./user-inputs.ts";
 
 /** What a run reads of its session's fold. */
 export interface RunView {
@@ -19,6 +20,7 @@ export interface RunView {
   readonly inputThroughSeq: number;
   readonly title: string | null;
   readonly titleBlocked: boolean;
+  readonly userInputs: UserInputs;
   readonly origin: SessionOrigin | null;
   readonly handle: string | null;
 }

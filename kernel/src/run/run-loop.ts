@@ -10,15 +10,15 @@ import { safeLines } from "../support/safe-text.ts";
 import type { TurnCall } from "../tool/dispatch-stages.ts";
 import { dispatchTurn } from "../tool/dispatch-turn.ts";
 import { attemptTurn, type TurnOutcome } from "./attempt-turn.ts";
-import { excerptTitle } from "./excerpt-title.ts";
 import type { RunContext } from "./run-context.ts";
+import type { SessionTitle } from "./session-title.ts";
 
 export interface RunSettings {
   /** True while someone can type into a call's standard input. */
   stdinAttended(): boolean;
   /** Keeps steering and recall out while `act` takes in what was said or ends the run. */
   atInputBoundary<T>(act: () => Promise<T>): Promise<T>;
-  readonly title: { readonly maxChars: number; readonly enabled: boolean };
+  readonly title: Pick<SessionTitle, "propose">;
   /** Model turns after which the run may not ask for more; null: no limit. */
   readonly maxTurns: number | null;
   /** Cancels the run, as a client would. */
@@ -88,7 +88,7 @@ async function carryOut(
 ): Promise<boolean> {
   const calls = toolCalls(turn);
   try {
-    proposeTitle(context, settings);
+    settings.title.propose(context, signal);
     if (calls.length === 0) return false;
     await dispatchTurn(
       {
@@ -119,23 +119,6 @@ async function promoteInputs(context: RunContext): Promise<boolean> {
   if (drafts.length === 0) return false;
   await context.log.append(drafts);
   return true;
-}
-
-function proposeTitle(context: RunContext, { title }: RunSettings): void {
-  const { view } = context;
-  if (!title.enabled || view.title !== null || view.titleBlocked) return;
-  const first = view.history.messages.find(
-    (message) => message.role === "user" && message.injected !== true,
-  );
-  const text = first?.role !== "user" ? null : excerptTitle(first.text, title.maxChars);
-  if (text === null) return;
-  context.log.hold([
-    context.draft({
-      type: "session_title_committed",
-      change: { kind: "fallback_set", title: text },
-      input_through_seq: view.inputThroughSeq,
-    }),
-  ]);
 }
 
 /** The terminal event that an outcome or a cancel asks for; null while the run may go on. */

@@ -4,6 +4,7 @@ import type { Policy } from "../permission/compile-rules.ts";
 import type { AdmittedRun } from "../run/admit-run.ts";
 import { RunContext } from "../run/run-context.ts";
 import { type CancelReason, describeRunError, runLoop } from "../run/run-loop.ts";
+import { SessionTitle } from "../run/session-title.ts";
 import type { SessionInputs } from "./session-inputs.ts";
 import type { SessionParts } from "./session-parts.ts";
 import { settleInterrupted, type UnrecordedEnd } from "./settle-interrupted.ts";
@@ -30,12 +31,21 @@ export interface RunSlotParts extends SessionParts {
  */
 export class RunSlot {
   readonly #parts: RunSlotParts;
+  readonly #title: SessionTitle;
   #running: RunningRun | null = null;
   /** Why the last run ended, until the log says it. */
   #unrecorded: UnrecordedEnd | null = null;
 
   constructor(parts: RunSlotParts) {
     this.#parts = parts;
+    const { facts, headless } = parts.services;
+    this.#title = new SessionTitle({
+      config: facts.config.sessionTitle,
+      headless,
+      onSearched: async () => {
+        if (this.#running === null) await parts.onFree();
+      },
+    });
   }
 
   /** Null while the slot is free. */
@@ -67,8 +77,6 @@ export class RunSlot {
       },
       workspaceRoot: services.facts.workspaceRoot,
     });
-    const { maxChars, generateOnFirstTurn, fallbackToInputExcerpt } =
-      services.facts.config.sessionTitle;
     const work = runLoop(
       context,
       {
@@ -76,7 +84,7 @@ export class RunSlot {
         atInputBoundary: (act) => inputs.atBoundary(act),
         maxTurns,
         stop: (reason) => controller.abort(reason),
-        title: { maxChars, enabled: generateOnFirstTurn && fallbackToInputExcerpt },
+        title: this.#title,
       },
       controller.signal,
     );
@@ -100,15 +108,21 @@ export class RunSlot {
 
   /** Cancels whatever runs and waits for its last word. */
   async clear(reason: string): Promise<void> {
-    if (this.#running === null) return;
-    const { run, ended } = this.#running;
-    this.cancel(run.runId, reason);
-    await ended;
+    if (this.#running !== null) {
+      const { run, ended } = this.#running;
+      this.cancel(run.runId, reason);
+      await ended;
+    }
+    await this.#title.close();
   }
 
   /** Writes the terminal events that a run has left open, of this process or of one that crashed (S-085, S-096). */
   async settle(): Promise<void> {
-    const drafts = settleInterrupted(this.#parts.state, this.#unrecorded);
+    const drafts = settleInterrupted(this.#parts.state, {
+      unrecorded: this.#unrecorded,
+      // Its end is still to come.
+      keepsInternalAgents: this.#title.isSearching,
+    });
     if (drafts.length > 0) await this.#parts.log.append(drafts);
     this.#unrecorded = null;
   }
@@ -119,6 +133,7 @@ export class RunSlot {
     const failure = describeRunError(error);
     services.logger.log("error", "run failed", { error: failure.message });
     try {
+      await this.#title.close();
       this.#unrecorded = { runId: run.runId, error: failure };
       await this.settle();
     } catch (writing) {

@@ -15,6 +15,7 @@ import type {
   ToolCallOwner,
 } from "@cookie-agent/sdk/protocol";
 import { History } from "../run/history.ts";
+import { UserInputs } from "../run/user-inputs.ts";
 import { OpenInternalAgents } from "./open-internal-agents.ts";
 
 export interface PendingInput {
@@ -43,6 +44,7 @@ export class SessionState {
   /** By the `client_run_id` that each was started with. */
   readonly runs = new Map<string, RunRecord>();
   readonly openCalls = new Map<ToolCallId, OpenCall>();
+  readonly userInputs = new UserInputs();
   readonly openInternalAgents = new OpenInternalAgents();
   readonly openApprovals = new Map<ApprovalId, { readonly runId: RunId }>();
   origin: SessionOrigin | null = null;
@@ -78,6 +80,7 @@ export class SessionState {
     this.lastSeq = event.seq;
     this.lastActivity = event.timestamp;
     this.history.apply(event);
+    this.userInputs.apply(event);
     this.openInternalAgents.apply(event);
     const { payload } = event;
     switch (payload.type) {
@@ -172,6 +175,9 @@ export class SessionState {
 
   #retitle(payload: EventPayloadOf<"session_title_committed">, seq: number): void {
     const { change } = payload;
+    const isAutomatic = change.kind === "fallback_set" || change.kind === "internal_agent_set";
+    // It may come right after what somebody chose meanwhile, which then stays (S-028).
+    if (isAutomatic && this.titleBlocked) return;
     if ("client_rename_id" in change) this.renames.set(change.client_rename_id, change);
     this.titleUpdatedSeq = seq;
     this.titleBlocked = change.kind !== "user_reset";

@@ -12,12 +12,17 @@ export interface UnrecordedEnd {
  * What has to be written before a session can go on whose run ended without its terminal events, in this order
  * (S 3.8): its internal agents, the run, its calls, its approvals. Nothing is replayed.
  * @param unrecorded Why the run ended, when that is known; else its process died.
+ * @param keepsInternalAgents One is still at work here and will record its own end.
  */
 export function settleInterrupted(
   state: SessionState,
-  unrecorded: UnrecordedEnd | null = null,
+  {
+    unrecorded = null,
+    keepsInternalAgents = false,
+  }: { unrecorded?: UnrecordedEnd | null; keepsInternalAgents?: boolean } = {},
 ): EventDraft[] {
-  const drafts: EventDraft[] = state.openInternalAgents.interrupted("daemon restart");
+  const lost = unrecorded === null ? "daemon restart" : "the run failed";
+  const drafts = keepsInternalAgents ? [] : state.openInternalAgents.interrupted(lost);
   const write = (payload: EventPayload, runId: RunId) => drafts.push({ payload, runId });
   if (state.activeRun !== null) {
     const { runId } = state.activeRun;

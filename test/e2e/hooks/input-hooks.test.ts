@@ -267,27 +267,31 @@ describe("model_before_select", () => {
 
 describe("agent_before_start", () => {
   test("[E-160] [E-167] it composes the prompt and puts messages before the input, plugin by plugin", async () => {
-    const kernel = await openWith([
-      {
-        name: "first",
-        hooks: {
-          agent_before_start: () => ({
-            append_to_system_prompt: "Be brief.",
-            inject_message: { role: "user", content: "the ticket is 7" },
-          }),
+    const kernel = await openWith(
+      [
+        {
+          name: "first",
+          hooks: {
+            agent_before_start: () => ({
+              append_to_system_prompt: "Be brief.",
+              inject_message: { role: "user", content: "the ticket is 7" },
+            }),
+          },
         },
-      },
-      {
-        name: "second",
-        hooks: {
-          agent_before_start: ({ prompt_context }) => ({
-            replace_system_prompt: `${prompt_context.system_prompt.length > 0 ? "New" : "No"} prompt.`,
-            addendum: "And kind.",
-            inject_message: { role: "system", content: "mind the gap" },
-          }),
+        {
+          name: "second",
+          hooks: {
+            agent_before_start: ({ prompt_context }) => ({
+              replace_system_prompt: `${prompt_context.system_prompt.length > 0 ? "New" : "No"} prompt.`,
+              addendum: "And kind.",
+              inject_message: { role: "system", content: "mind the gap" },
+            }),
+          },
         },
-      },
-    ]);
+      ],
+      [DONE],
+      { config: "[session_title]\n" },
+    );
     const { watch, sessionId } = await kernel.run("Hi");
     const [, told] = await delivered(kernel.project);
     expect(told).toMatchObject({
@@ -315,7 +319,8 @@ describe("agent_before_start", () => {
       '<injected_message role="system">\nmind the gap\n</injected_message>',
       "Hi",
     ]);
-    expect(watch.payloads("session_title_committed")[0]?.change).toMatchObject({ title: "Hi" });
+    const titled = await watch.event("session_title_committed");
+    expect(titled.payload.change).toMatchObject({ title: "Hi" });
   });
 
   test("[E-166] a prompt over 128 KiB is skipped, and so is a message in the role of a tool", async () => {

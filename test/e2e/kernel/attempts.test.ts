@@ -34,7 +34,6 @@ describe("the events of a turn", () => {
       "text_delta",
       "model_turn_committed",
       "model_usage_recorded",
-      "session_title_committed",
       "run_completed",
     ]);
     expect(end).toEqual({ type: "run_completed", final_text: "Hello" });

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import {
   ApprovalList,
   EventsSubscribe,
-  RunCancel,
   SessionGet,
   SessionList,
   SessionPermissionGet,
@@ -237,43 +236,5 @@ describe("shutdown", () => {
     const second = await openTestKernel({ on: kernel });
     const { sessions } = await second.client.request(SessionList, {});
     expect(sessions.map(({ status }) => status)).not.toContain("running");
-  });
-});
-
-describe("titles", () => {
-  const titles = (max: string) => `[session_title]\n${max}\n`;
-
-  test("[S-029] [S-031] the first message becomes the title after the first committed turn", async () => {
-    const kernel = await openTestKernel({
-      config: titles("max_chars = 12"),
-      answers: [{ text: "ok" }, { text: "ok" }],
-    });
-    const { sessionId, watch } = await kernel.run("  Make\n\n the   build fast ");
-    const committed = watch.types.indexOf("model_turn_committed");
-    expect(watch.types.indexOf("session_title_committed")).toBeGreaterThan(committed);
-    await kernel.run("Something else", { session: sessionId });
-    const { session } = await kernel.client.request(SessionGet, { session_id: sessionId });
-    expect(session.title).toBe("Make the bui");
-  });
-
-  test("[S-029] a run without a committed turn leaves no title", async () => {
-    const kernel = await openTestKernel({ answers: [{ text: "x", until: NEVER }] });
-    const session_id = await kernel.createSession();
-    const watch = kernel.watch(session_id);
-    const run_id = await kernel.start(session_id, "Hi");
-    await watch.event("text_delta");
-    await kernel.client.request(RunCancel, { run_id });
-    await watch.end(run_id);
-    const { session } = await kernel.client.request(SessionGet, { session_id });
-    expect(session.title).toBeNull();
-  });
-
-  test.for([
-    ["[S-031]", "fallback_to_input_excerpt = false"],
-    ["[S-032]", "generate_on_first_turn = false"],
-  ])("%s none is made with %s", async ([, setting = ""]) => {
-    const kernel = await openTestKernel({ config: titles(setting), answers: [{ text: "ok" }] });
-    const { watch } = await kernel.run("Hi");
-    expect(watch.types).not.toContain("session_title_committed");
   });
 });
