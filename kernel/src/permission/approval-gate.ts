@@ -24,7 +24,7 @@ import {
 } from "./escalated-approvals.ts";
 import type { PolicyVerdict } from "./evaluate-policy.ts";
 import { type GateOutcome, outcomeOf } from "./gate-outcome.ts";
-import { answerByMode, decision } from "./permission-mode.ts";
+import { answerByMode, asksClassifier, type Classification, decision } from "./permission-mode.ts";
 
 /** One prepared call whose policy verdict is known. */
 export interface GateRequest extends EscalatedCall {
@@ -37,6 +37,8 @@ export interface GateRequest extends EscalatedCall {
   readonly operation: ApprovalRequest["operation"];
   readonly verdict: PolicyVerdict;
   readonly trigger: "permission_policy" | "model_tool_approval";
+  /** Asks a model and records that it did; rejects only when the log cannot be written. Absent: there is none. */
+  classify?(signal: AbortSignal): Promise<Classification>;
 }
 
 /** What the gate needs of its session. */
@@ -110,17 +112,44 @@ export class ApprovalGate {
       return outcomeOf(final, false);
     }
 
-    const { evaluated, final } = answerByMode(this.#ports.mode(), trigger, this.#ports.headless);
-    const opening: EventPayload[] = [
-      { type: "approval_requested", request: approval },
-      { type: "approval_evaluated", approval_id: approvalId, decision: evaluated },
-    ];
+    const mode = this.#ports.mode();
+    const opening: EventPayload[] = [{ type: "approval_requested", request: approval }];
+    let classification: Classification | null = null;
+    if (request.classify !== undefined && asksClassifier(mode)) {
+      hold(opening.splice(0));
+      classification = await request.classify(signal);
+      if (signal.aborted) {
+        const reason_code = "request_cancelled" as const;
+        const final = decision("cancelled", "system", reason_code);
+        hold([
+          { type: "approval_cancelled", approval_id: approvalId, reason_code },
+          { type: "approval_finalized", approval_id: approvalId, decision: final },
+        ]);
+        return outcomeOf(final, false);
+      }
+    }
+    const { headless } = this.#ports;
+    const answer = answerByMode({ mode, trigger, classification, headless });
+    const { final } = answer;
+    opening.push({
+      type: "approval_evaluated",
+      approval_id: approvalId,
+      decision: answer.evaluated,
+    });
     if (final === null) {
       await log.flush();
       return this.#escalated.escalate(request, approvalId, opening, signal);
     }
+    // Whoever reads the log can tell what a mode turned down from what nobody could have allowed (S 6.6).
+    if (final.reason === "auto_approve_n_rejected") {
+      opening.push({
+        type: "approval_escalated",
+        approval_id: approvalId,
+        reason_code: "escalated",
+      });
+    }
     hold([...opening, { type: "approval_finalized", approval_id: approvalId, decision: final }]);
-    return outcomeOf(final, true);
+    return outcomeOf(final, answer.escalated);
   }
 
   /**

@@ -2,6 +2,7 @@ import { CookieError, isCookieError, type RunId } from "@cookie-agent/sdk/protoc
 import { RunLog } from "../event/run-log.ts";
 import type { Policy } from "../permission/compile-rules.ts";
 import type { AdmittedRun } from "../run/admit-run.ts";
+import { classifyCall } from "../run/classify-call.ts";
 import { RunContext } from "../run/run-context.ts";
 import { type CancelReason, describeRunError, runLoop } from "../run/run-loop.ts";
 import { SessionTitle } from "../run/session-title.ts";
@@ -62,7 +63,7 @@ export class RunSlot {
   launch(run: AdmittedRun, maxTurns: number | null): void {
     const { sessionId, rootSessionId, services, log, state, presence, gate, inputs } = this.#parts;
     const controller = new AbortController();
-    const context = new RunContext({
+    const context: RunContext = new RunContext({
       sessionId,
       rootSessionId,
       run,
@@ -72,6 +73,7 @@ export class RunSlot {
         log: new RunLog(log),
         gate,
         policy: () => this.#parts.policy(),
+        classify: (call, asking) => classifyCall(context, call, asking),
         // Nobody will ever answer, so nothing of this run may go on as if somebody had said no (S 6.7, C 7.3).
         ...(services.headless && { onEscalated: () => controller.abort(PERMISSION) }),
       },

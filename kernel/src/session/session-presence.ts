@@ -1,10 +1,25 @@
-import type { PermissionMode } from "@cookie-agent/sdk/protocol";
-import { DEFAULT_PERMISSION_MODE } from "../permission/permission-mode.ts";
+import type { PermissionMode, SessionId } from "@cookie-agent/sdk/protocol";
+import type { TreeModes } from "./tree-modes.ts";
 
 /** What is true of a session only while this process runs: its permission mode and who is watching (S 6.6). */
 export class SessionPresence {
-  mode: PermissionMode = DEFAULT_PERMISSION_MODE;
+  readonly #modes: TreeModes;
+  readonly #rootSessionId: SessionId;
   #interactiveClients = 0;
+
+  constructor(modes: TreeModes, rootSessionId: SessionId) {
+    this.#modes = modes;
+    this.#rootSessionId = rootSessionId;
+  }
+
+  /** That of the whole tree. */
+  get mode(): PermissionMode {
+    return this.#modes.of(this.#rootSessionId);
+  }
+
+  set mode(mode: PermissionMode) {
+    this.#modes.set(this.#rootSessionId, mode);
+  }
 
   /** True while an interactive client is attached. */
   get attended(): boolean {

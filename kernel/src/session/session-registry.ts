@@ -20,6 +20,7 @@ import { SessionLog } from "./session-log.ts";
 import { SessionPresence } from "./session-presence.ts";
 import type { SessionServices } from "./session-services.ts";
 import { SessionState } from "./session-state.ts";
+import { TreeModes } from "./tree-modes.ts";
 
 /** A session that is written here, or on its way to be. */
 interface Resident {
@@ -33,6 +34,7 @@ export class SessionRegistry {
   readonly #services: SessionServices;
   readonly #sync = new GroupCommit();
   readonly #residents = new Map<SessionId, Resident>();
+  readonly #modes = new TreeModes();
   #closed = false;
 
   constructor(services: SessionServices) {
@@ -224,7 +226,7 @@ export class SessionRegistry {
   #build(sessionId: SessionId, rootSessionId: SessionId): BuiltSession {
     const state = new SessionState();
     const log = new SessionLog();
-    const presence = new SessionPresence();
+    const presence = new SessionPresence(this.#modes, rootSessionId);
     const gate = new ApprovalGate({
       append: (drafts) => log.append(drafts),
       mode: () => presence.mode,

@@ -2,7 +2,7 @@ import { CookieError, type PermissionAsk, type ResultInput } from "@cookie-agent
 import type { PermissionQuestion } from "../plugin/host-services.ts";
 import { safeText } from "../support/safe-text.ts";
 import { judge } from "./decide-permission.ts";
-import type { CommittedTurn, DispatchStages } from "./dispatch-stages.ts";
+import { type CommittedTurn, classifierOf, type DispatchStages } from "./dispatch-stages.ts";
 import { type CallResource, identifyOperation } from "./operation-identity.ts";
 import type { PreparedCall } from "./prepare-call.ts";
 import { holdKeys } from "./serialization-keys.ts";
@@ -43,6 +43,10 @@ export async function askPermission(
         },
         verdict: await judge(resources, stages.policy()),
         trigger: "model_tool_approval",
+        ...classifierOf(stages, {
+          tool: bound.name,
+          parameters: { arguments: call.args, asks_for: question.resources },
+        }),
       },
       signal,
       stages.log,

@@ -10,7 +10,7 @@ import {
 import type { GateOutcome } from "../permission/gate-outcome.ts";
 import { cutUtf8 } from "../support/safe-text.ts";
 import type { DispatchContext } from "./call-context.ts";
-import { type DispatchStages, MAX_ERROR_BYTES } from "./dispatch-stages.ts";
+import { classifierOf, type DispatchStages, MAX_ERROR_BYTES } from "./dispatch-stages.ts";
 import type { CallResource } from "./operation-identity.ts";
 import type { PreparedCall } from "./prepare-call.ts";
 
@@ -18,7 +18,7 @@ import type { PreparedCall } from "./prepare-call.ts";
 export async function decidePermission(
   call: PreparedCall,
   context: DispatchContext,
-  stages: Pick<DispatchStages, "gate" | "policy" | "plugins" | "log">,
+  stages: Pick<DispatchStages, "gate" | "policy" | "plugins" | "log" | "classify">,
   signal: AbortSignal,
 ): Promise<GateOutcome> {
   const { bound, token } = call;
@@ -43,6 +43,7 @@ export async function decidePermission(
       verdict: await judge(call.resources, stages.policy()),
       trigger: "permission_policy",
       ...(revalidate && { revalidate }),
+      ...classifierOf(stages, { tool: bound.name, parameters: call.args }),
     },
     signal,
     stages.log,

@@ -1,5 +1,6 @@
 import type {
   EventPayload,
+  JsonObject,
   RunId,
   ToolCallError,
   ToolCallId,
@@ -11,8 +12,9 @@ import type { ArtifactStore } from "../artifact/artifact-store.ts";
 import type { OutputLimits } from "../artifact/capture-output.ts";
 import type { EventDraft } from "../event/event-draft.ts";
 import type { RunLog } from "../event/run-log.ts";
-import type { ApprovalGate } from "../permission/approval-gate.ts";
+import type { ApprovalGate, GateRequest } from "../permission/approval-gate.ts";
 import type { Policy } from "../permission/compile-rules.ts";
+import type { Classification } from "../permission/permission-mode.ts";
 import type { HookChain } from "../plugin/hook-chain.ts";
 import type { HookSite } from "../plugin/hook-site.ts";
 import type { KeyMutex } from "../support/key-mutex.ts";
@@ -40,11 +42,19 @@ export interface CommittedTurn extends DispatchContext {
   readonly speculation?: Speculation;
 }
 
+/** What a classifier is told of a call. */
+export interface ClassifiedCall {
+  readonly tool: string;
+  readonly parameters: JsonObject;
+}
+
 /** The rooms that a call passes through. */
 export interface DispatchStages extends PrepareStages {
   readonly log: RunLog;
   readonly artifacts: ArtifactStore;
   readonly gate: Pick<ApprovalGate, "decide">;
+  /** Asks a model whether a call may run, on behalf of the run; every failure of it is `ask`. Absent: there is none. */
+  classify?(call: ClassifiedCall, signal: AbortSignal): Promise<Classification>;
   /** Told after a call was refused that only a person could have allowed; may abort the turn. */
   onEscalated?(): void;
   /** The policy in force now; asked once per decision. */
@@ -55,6 +65,14 @@ export interface DispatchStages extends PrepareStages {
   readonly limits: OutputLimits;
   /** Absent: nobody looks at calls on their way. */
   readonly hooks?: HookChain;
+}
+
+/** The classifier of a call's decision, ready to be asked; nothing where there is none. */
+export function classifierOf(
+  { classify }: Pick<DispatchStages, "classify">,
+  call: ClassifiedCall,
+): Pick<GateRequest, "classify"> {
+  return classify === undefined ? {} : { classify: (signal) => classify(call, signal) };
 }
 
 /** Of the message of a call's error. */

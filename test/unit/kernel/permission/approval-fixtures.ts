@@ -100,7 +100,9 @@ export class GateSession implements GatePorts {
 
 export function askFor(
   name = "a",
-  options: Partial<Pick<GateRequest, "trigger" | "revalidate" | "verdict" | "detail">> = {},
+  options: Partial<
+    Pick<GateRequest, "trigger" | "revalidate" | "verdict" | "detail" | "classify">
+  > = {},
 ): GateRequest {
   const digest = name.charCodeAt(0).toString(16).padStart(64, "0");
   return {
