@@ -10,6 +10,7 @@ const DOCUMENTS = [
   "CONTRIBUTING.md",
   "AGENTS.md",
   "SECURITY.md",
+  "docs/architecture/internal-agents.md",
   "docs/architecture/tool-call.md",
   "docs/examples/README.md",
   "docs/examples/guard/README.md",

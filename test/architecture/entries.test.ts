@@ -13,6 +13,7 @@ const EXPORTS = {
   EffectivePermission, EmitResult, Empty, EventEnvelope, EventName, EventValue, EventsPlugin,
   EventsSubscribe, EventsSubscription, FinishReason, GoalsGet, GoalsUpdate, HOOKS, HOOK_LIMITS,
   Handshake, HookMessage, HookName, HookPart, HookRequest, HostGrant, HostLog, InjectedMessage,
+  InternalAgentFailure, InternalAgentInvocationId, InternalAgentKind, InternalAgentRunId,
   JsonObject, LabelResolver, MAX_FRAME_BYTES, MAX_INLINE_ARTIFACT_BYTES, MAX_MANIFEST_BYTES,
   MAX_SCRATCH_IMPORT_BYTES, Manifest, MediaDeliver, MediaKind, MediaPlacement, MediaSniff,
   MessagesSend, ModelErrorKind, ModelErrorSummary, ModelKey, ModelSelection, ModelTurn,

@@ -141,6 +141,13 @@ describe("what others have written down", () => {
       "plugin_diagnostic",
       "plugin_event_added",
       "session_reverted",
+      "internal_agent_started",
+      "internal_agent_usage_recorded",
+      "internal_agent_fallback",
+      "internal_agent_completed",
+      "internal_agent_failed",
+      "internal_agent_cancelled",
+      "internal_agent_interrupted",
     ]);
   });
 
@@ -182,6 +189,13 @@ describe("what others have written down", () => {
       "user_input_admitted",
       "user_input_recalled",
       "session_title_committed",
+      "internal_agent_started",
+      "internal_agent_usage_recorded",
+      "internal_agent_fallback",
+      "internal_agent_completed",
+      "internal_agent_failed",
+      "internal_agent_cancelled",
+      "internal_agent_interrupted",
     ]);
   });
 

@@ -118,6 +118,11 @@ export class RunSlot {
     await this.#title.close();
   }
 
+  /** What is still being looked for beside an ended run would name what no longer counts. */
+  giveUpTitle(): Promise<void> {
+    return this.#title.close();
+  }
+
   /** Writes the terminal events that a run has left open, of this process or of one that crashed (S-085, S-096). */
   async settle(): Promise<void> {
     const drafts = settleInterrupted(this.#parts.state, {

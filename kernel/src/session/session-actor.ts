@@ -179,6 +179,7 @@ export class SessionActor {
       await this.#requireIdle();
       requireSeq(throughSeq, this.#log.events.tipSeq);
       const instructions = await passRevert(this.#parts, throughSeq);
+      await this.#slot.giveUpTitle();
       await this.#slot.settle();
       await this.#log.events.revert(throughSeq);
       await this.#saveMetadata();

@@ -381,6 +381,21 @@ export const EVENT_PAYLOADS = {
     role: z.enum(["system", "user", "assistant"]),
     input: nonblank,
   }),
+  plugin_diagnostic: payload("plugin_diagnostic", {
+    plugin: boundedText(1, 128),
+    /** One of `PluginDiagnosticKind`; a reader takes others of a later version too. */
+    kind: boundedText(1, 64),
+    message: boundedText(1, 1024),
+    count: z.int().min(1),
+  }),
+  /** What a plugin published for the record. */
+  plugin_event_added: payload("plugin_event_added", {
+    plugin: boundedText(1, 128),
+    name: EventName,
+    payload: EventValue,
+  }),
+  /** Events behind `through_seq` and before this one no longer count (S 2.6); none is removed. */
+  session_reverted: payload("session_reverted", { through_seq: Seq }),
   /** The engine asks a model something on its own behalf, beside the conversation. */
   internal_agent_started: payload("internal_agent_started", {
     ...internalRun,
@@ -438,21 +453,6 @@ export const EVENT_PAYLOADS = {
     ...internalRun,
     reason: boundedText(1, 256).nullable(),
   }),
-  plugin_diagnostic: payload("plugin_diagnostic", {
-    plugin: boundedText(1, 128),
-    /** One of `PluginDiagnosticKind`; a reader takes others of a later version too. */
-    kind: boundedText(1, 64),
-    message: boundedText(1, 1024),
-    count: z.int().min(1),
-  }),
-  /** What a plugin published for the record. */
-  plugin_event_added: payload("plugin_event_added", {
-    plugin: boundedText(1, 128),
-    name: EventName,
-    payload: EventValue,
-  }),
-  /** Events behind `through_seq` and before this one no longer count (S 2.6); none is removed. */
-  session_reverted: payload("session_reverted", { through_seq: Seq }),
 } as const;
 
 export type EventType = keyof typeof EVENT_PAYLOADS;

@@ -3,6 +3,8 @@ import {
   ApprovalRespond,
   type ClientKey,
   RunCancel,
+  SessionPermissionGet,
+  SessionResume,
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { createGate } from "../../support/gate.ts";
@@ -15,6 +17,7 @@ import {
   openTestKernel,
   type TestKernelOptions,
 } from "../../support/open-test-kernel.ts";
+import { reopenAsKilled } from "../../support/reopen-as-killed.ts";
 import { SECOND_MODEL } from "../../support/second-model.ts";
 
 const SECOND = "custom.test/second";
@@ -161,6 +164,42 @@ describe("a verdict of the classifier", () => {
     expect(watch.payloads("approval_cancelled")[0]?.reason_code).toBe("request_cancelled");
     expect(watch.payloads("tool_call_terminated")[0]?.outcome).not.toBe("completed");
   });
+});
+
+test("[S-096] [S-098] a kernel that died while the classifier thought leaves nothing approved", async () => {
+  const never = createGate();
+  const first = await openAsking({ ...ALLOW, until: never.opened }, { headless: false });
+  const session_id = await first.createSession();
+  const before = first.watch(session_id);
+  await first.start(session_id, "Hi");
+  const second = await reopenAsKilled(first, before.event("internal_agent_started"));
+  await second.client.request(SessionResume, { session_id });
+  const watch = second.watch(session_id);
+  const { payload } = await watch.event("approval_finalized");
+  expect(payload.decision).toMatchObject({
+    status: "cancelled",
+    reason: "prepared_capability_lost",
+  });
+  expect(watch.types.slice(-5)).toEqual([
+    "internal_agent_interrupted",
+    "run_interrupted",
+    "tool_call_terminated",
+    "approval_cancelled",
+    "approval_finalized",
+  ]);
+  expect(watch.payloads("internal_agent_interrupted")[0]?.reason).toBe("daemon restart");
+});
+
+test("[S-161] a mode is of this process alone", async () => {
+  const first = await openTestKernel({ answers: [DONE] });
+  const { sessionId } = await first.run("Hi", { mode: "yolo" });
+  const modeOf = async ({ client }: typeof first) =>
+    (await client.request(SessionPermissionGet, { session_id: sessionId })).current_mode;
+  expect(await modeOf(first)).toBe("yolo");
+  await first.close();
+  const second = await openTestKernel({ on: first });
+  await second.client.request(SessionResume, { session_id: sessionId });
+  expect(await modeOf(second)).toBe("auto_approve");
 });
 
 describe("what is no verdict leaves the call to the user, of whom a headless run has none", () => {

@@ -1,4 +1,4 @@
-import { cp, readdir, readFile, rm } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   ApprovalList,
@@ -11,12 +11,8 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { isAlive } from "../../support/is-alive.ts";
-import {
-  ALLOW_ALL,
-  agentDocument,
-  openTestKernel,
-  type TestKernel,
-} from "../../support/open-test-kernel.ts";
+import { ALLOW_ALL, agentDocument, openTestKernel } from "../../support/open-test-kernel.ts";
+import { reopenAsKilled } from "../../support/reopen-as-killed.ts";
 import { findLogs } from "../../support/session-log.ts";
 
 const NEVER = new Promise<void>(() => undefined);
@@ -123,16 +119,7 @@ describe("ownership", () => {
 });
 
 describe("what a dead process left open", () => {
-  /** A kernel whose sessions look as if the one before it had been killed in mid-run. */
-  async function reopenAsKilled(first: TestKernel, ready: Promise<unknown>): Promise<TestKernel> {
-    await ready;
-    const sessions = join(first.project.stateDir, "sessions");
-    await cp(sessions, `${sessions}-copy`, { recursive: true });
-    await first.close();
-    await rm(sessions, { recursive: true });
-    await cp(`${sessions}-copy`, sessions, { recursive: true });
-    return openTestKernel({ on: first, answers: [{ text: "on we go" }] });
-  }
+  const options = { answers: [{ text: "on we go" }] };
 
   test("[S-085] [S-095] [S-096] [S-097] [S-098] is settled in order when the session is adopted, and not before", async () => {
     const first = await openTestKernel({
@@ -142,7 +129,7 @@ describe("what a dead process left open", () => {
     const session_id = await first.createSession({ mode: "ask" });
     const before = first.watch(session_id, { interactive: true });
     const runId = await first.start(session_id, "Hi");
-    const second = await reopenAsKilled(first, before.event("approval_escalated"));
+    const second = await reopenAsKilled(first, before.event("approval_escalated"), options);
 
     const read = await second.client.request(EventsSubscribe, { session_id });
     expect(read.events.map(({ payload }) => payload.type)).not.toContain("run_interrupted");
@@ -174,7 +161,7 @@ describe("what a dead process left open", () => {
     const session_id = await first.createSession();
     const before = first.watch(session_id);
     await first.start(session_id, "Hi");
-    const second = await reopenAsKilled(first, before.output("on"));
+    const second = await reopenAsKilled(first, before.output("on"), options);
     const { end } = await second.run("Go on", { session: session_id });
     expect(end).toEqual({ type: "run_completed", final_text: "on we go" });
     const body = JSON.stringify(second.server.requests.at(-1)?.body);

@@ -1,4 +1,12 @@
-import { RunCancel, SessionGet, type SessionId } from "@cookie-agent/sdk/protocol";
+import {
+  type ClientKey,
+  type ParamsInput,
+  RunCancel,
+  SessionGet,
+  type SessionId,
+  SessionRename,
+  SessionRevert,
+} from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { createGate } from "../../support/gate.ts";
 import { pick } from "../../support/model-server.ts";
@@ -11,6 +19,7 @@ import {
 import { readOnlyLog } from "../../support/session-log.ts";
 
 const TITLES = "[session_title]\n";
+const OK = { text: "ok" };
 const READ = { calls: [{ name: "read", arguments: { filePath: "a.txt" } }] };
 
 async function titleOf(kernel: TestKernel, session_id: SessionId): Promise<string | null> {
@@ -87,6 +96,58 @@ describe("the title agent", () => {
     const { watch: later } = await again.run("Three", { session: sessionId });
     expect(later.types).not.toContain("internal_agent_interrupted");
     expect(await titleOf(again, sessionId)).toBe("Later");
+  });
+
+  test("[S-028] [S-029] asks anew after a reset, and leaves a person's title alone", async () => {
+    const kernel = await openTitled("Asked", { answers: [OK, OK, OK] });
+    const { sessionId, watch } = await kernel.run("One");
+    await watch.event("session_title_committed");
+    const rename = (change: ParamsInput<typeof SessionRename>["change"]) =>
+      kernel.client.request(SessionRename, {
+        session_id: sessionId,
+        client_rename_id: change.type as ClientKey,
+        change,
+      });
+    await rename({ type: "set", title: "Mine" });
+    await kernel.run("Two", { session: sessionId });
+    expect(await titleOf(kernel, sessionId)).toBe("Mine");
+    await rename({ type: "reset" });
+    await kernel.run("Three", { session: sessionId });
+    await expect.poll(() => titleOf(kernel, sessionId)).toBe("Asked");
+    expect(kernel.server.asides).toHaveLength(2);
+  });
+
+  test("[S-028] comes too late for a session that a person has named meanwhile", async () => {
+    const asked = createGate();
+    const kernel = await openTitled("Asked", { until: asked.opened });
+    const { sessionId, watch } = await kernel.run("One");
+    await kernel.client.request(SessionRename, {
+      session_id: sessionId,
+      client_rename_id: "mine" as ClientKey,
+      change: { type: "set", title: "Mine" },
+    });
+    asked.open();
+    await watch.event("internal_agent_completed");
+    expect(await titleOf(kernel, sessionId)).toBe("Mine");
+  });
+
+  test("is given up by a revert, which takes back what it would name", async () => {
+    const never = createGate();
+    const kernel = await openTitled("Never", { until: never.opened, answers: [OK, OK] });
+    const { sessionId, watch } = await kernel.run("One");
+    await expect.poll(() => kernel.server.asides).toHaveLength(1);
+    await kernel.client.request(SessionRevert, { session_id: sessionId, through_seq: 1 });
+    await watch.event("session_reverted");
+    expect(watch.types.slice(-4)).toEqual([
+      "internal_agent_started",
+      "internal_agent_cancelled",
+      "session_title_committed",
+      "session_reverted",
+    ]);
+    expect(await titleOf(kernel, sessionId)).toBeNull();
+    kernel.server.answerAsides("session_title", { text: "Again" });
+    await kernel.run("Two", { session: sessionId });
+    await expect.poll(() => titleOf(kernel, sessionId)).toBe("Again");
   });
 
   test.for([

@@ -30,7 +30,7 @@ describe("defaults", () => {
     });
   });
 
-  test("[C-045] session titles have four settings", async () => {
+  test("[C-045] [S-035] session titles have four settings", async () => {
     expect((await settings("")).sessionTitle).toEqual({
       maxChars: 80,
       maxInputMessages: 4,
