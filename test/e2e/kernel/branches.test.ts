@@ -21,6 +21,8 @@ import { agentDocument, openTestKernel, type TestKernel } from "../../support/op
 import { findLogs, parseLog, readLog } from "../../support/session-log.ts";
 
 const bash = (command: string) => ({ name: "bash", arguments: { command } });
+/** Titles come with the run, not beside it. */
+const EXCERPTS = { headless: true, config: "[session_title]\n" };
 const key = (text: string) => text as ClientKey;
 
 /** What the model was told in a request, in order. */
@@ -129,7 +131,10 @@ describe("a revert", () => {
   });
 
   test("[S-061] takes back overlay, title and selection; one revert behind another hides both", async () => {
-    const kernel = await openTestKernel({ answers: [{ text: "a" }, { text: "b" }] });
+    const kernel = await openTestKernel({
+      ...EXCERPTS,
+      answers: [{ text: "a" }, { text: "b" }],
+    });
     const { sessionId: session } = await kernel.run("First words");
     const [first] = await ends(kernel, session);
     await kernel.client.request(SessionPermissionSet, {
@@ -180,6 +185,7 @@ describe("a revert", () => {
 describe("a fork", () => {
   test("[S-230] [S-231] [S-034] is a tree of its own with the copied prefix, a closing marker and its title; the source stays as it is", async () => {
     const kernel = await openTestKernel({
+      ...EXCERPTS,
       answers: [{ text: "one" }, { text: "two" }, { text: "three" }, { text: "four" }],
     });
     const { sessionId: source } = await kernel.run("First");
@@ -349,7 +355,10 @@ describe("a rename", () => {
     });
 
   test("[S-028] [S-033] beats automatic titles, counts once for its key, and its reset lets the session name itself", async () => {
-    const kernel = await openTestKernel({ answers: [{ text: "a" }, { text: "b" }, { text: "c" }] });
+    const kernel = await openTestKernel({
+      ...EXCERPTS,
+      answers: [{ text: "a" }, { text: "b" }, { text: "c" }],
+    });
     const session = await kernel.createSession();
     const mine = { type: "set", title: "Mine" } as const;
     const first = await rename(kernel, session, "k1", mine);
@@ -378,7 +387,7 @@ describe("a rename", () => {
     ["a\nb", "two lines"],
     ["\u001b[31m", "an escape"],
   ])("[S-009] refuses %j, which is %s", async ([title]) => {
-    const kernel = await openTestKernel({ answers: [{ text: "a" }] });
+    const kernel = await openTestKernel({ ...EXCERPTS, answers: [{ text: "a" }] });
     const { sessionId: session } = await kernel.run("Hi");
     await expect(
       rename(kernel, session, "k", { type: "set", title: title ?? "" }),

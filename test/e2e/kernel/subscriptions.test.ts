@@ -49,11 +49,11 @@ describe("events.subscribe", () => {
       more = page.more === true;
       pages.push({ count: page.events.length, more: page.more, live: page.live });
     }
-    expect(watch.types).toHaveLength(11);
+    expect(watch.types).toHaveLength(10);
     expect(pages).toEqual([
       { count: 4, more: true, live: undefined },
       { count: 4, more: true, live: undefined },
-      { count: 3, more: undefined, live: true },
+      { count: 2, more: undefined, live: true },
     ]);
   });
 
