@@ -1,19 +1,7 @@
 import type { InternalAgentKind } from "@cookie-agent/sdk/protocol";
 import { type AgentDocument, PARENT_MODEL } from "./agent-document.ts";
 import { fingerprintAgent } from "./built-in-agents.ts";
-
-interface InternalLimits {
-  readonly timeoutMs: number;
-  readonly maxOutputTokens: number;
-}
-
-/** Caps of the internal agents; those it does not list have the last ones (C-081). */
-const INTERNAL_LIMITS: ReadonlyMap<string, InternalLimits> = new Map([
-  ["approval", { timeoutMs: 30_000, maxOutputTokens: 2048 }],
-  ["compaction", { timeoutMs: 180_000, maxOutputTokens: 4096 }],
-  ["title", { timeoutMs: 10_000, maxOutputTokens: 128 }],
-]);
-const OTHER_INTERNAL_LIMITS: InternalLimits = { timeoutMs: 30_000, maxOutputTokens: 2048 };
+import { internalLimitsOf } from "./internal-limits.ts";
 
 const ID_OF_KIND: Readonly<Record<InternalAgentKind, string>> = {
   approval: "approval",
@@ -66,16 +54,6 @@ export function internalAgentOf(
 ): AgentDocument {
   const authored = agents.get(ID_OF_KIND[kind]);
   return authored?.mode === "internal" ? authored : BUILT_IN[kind];
-}
-
-/** What an internal agent of this id is held to where its document says nothing (C 3.5). */
-export function internalLimitsOf(id: string): InternalLimits {
-  return INTERNAL_LIMITS.get(id) ?? OTHER_INTERNAL_LIMITS;
-}
-
-/** True of an id that only an internal agent may have. */
-export function isInternalId(id: string): boolean {
-  return INTERNAL_LIMITS.has(id);
 }
 
 function builtIn(id: string, description: string, prompt: string): AgentDocument {

@@ -9,7 +9,7 @@ import { DEFAULT_AGENT_ID, fingerprintAgent } from "./built-in-agents.ts";
 import { ConfigError, type ConfigErrorCode, type ConfigLayer } from "./config-error.ts";
 import { decodePermissions } from "./decode-permissions.ts";
 import { DecodeProblem } from "./decode-problem.ts";
-import { internalLimitsOf, isInternalId } from "./internal-agents.ts";
+import { internalLimitsOf, isInternalId } from "./internal-limits.ts";
 import { formatKeyPath } from "./key-path.ts";
 import { parseStrictYaml, type YamlDocument, YamlProblem } from "./strict-yaml.ts";
 import { TableReader, unknownKeyAdvice } from "./table-reader.ts";

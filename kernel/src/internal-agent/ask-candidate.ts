@@ -12,6 +12,8 @@ export interface Question {
   readonly retry: ModelRetryConfig;
   /** Of the answer, in UTF-8 bytes. */
   readonly maxOutputBytes: number;
+  /** Why nothing may be sent now; null: it may. */
+  forbids(): string | null;
 }
 
 /** What one model made of a question; `usage` is null where no response came to its end. */
@@ -29,6 +31,11 @@ export async function askCandidate(
   signal: AbortSignal,
 ): Promise<CandidateAnswer> {
   for (let attempts = 1; ; attempts += 1) {
+    const forbidden = question.forbids();
+    if (forbidden !== null) {
+      const failure = fail("agent_unavailable", `no model may be asked: ${forbidden}`);
+      return { kind: "failed", attempts, usage: null, failure, isFinal: true };
+    }
     try {
       const turn = await readTurn(question, signal);
       return { attempts, usage: turn.usage, ...judge(turn, question.maxOutputBytes) };

@@ -38,6 +38,8 @@ export interface InternalAgentOwner {
   /** What `${parent_model}` stands for: the owner's models from its place in the chain on. */
   readonly parentModels: readonly BoundModel[];
   readonly retry: ModelRetryConfig;
+  /** Asked before each request to a model: why none may be sent, or null (S 5.11). */
+  forbids?(): string | null;
 }
 
 /** What an internal agent is asked; its document says by whom and within which limits. */
@@ -71,8 +73,6 @@ export type InternalAgentOutcome = { readonly invocationId: InternalAgentInvocat
 /** Taken where the model's context is not known, in tokens. */
 const UNKNOWN_CONTEXT_TOKENS = 16_384;
 const BYTES_PER_TOKEN = 4;
-/** Of an answer without any cap, in tokens. */
-const UNCAPPED_OUTPUT_TOKENS = 32_768;
 
 /**
  * Asks an internal agent once: its models in order, each with the retries of a run, all within its timeout (S 11.1).
@@ -125,7 +125,7 @@ async function askOne(
   signal: AbortSignal,
 ): Promise<CandidateAnswer> {
   const { owner, call, document, model } = asked;
-  const maxOutputTokens = outputCap(document, model);
+  const maxOutputTokens = Math.min(document.maxOutputTokens, model.outputTokens ?? Infinity);
   const failed = { kind: "failed", attempts: 1, usage: null, isFinal: false } as const;
   let request: ModelRequest;
   try {
@@ -134,24 +134,25 @@ async function askOne(
     const message = error instanceof Error ? error.message : "the request could not be made";
     return { ...failed, failure: fail("model_failure", message) };
   }
-  const reserve = maxOutputTokens ?? model.outputTokens ?? 0;
-  if (call.judgesInput && inputTokens(request) > inputLimit(model, reserve)) {
+  if (call.judgesInput && inputTokens(request) > inputLimit(model, maxOutputTokens)) {
     const message = `the input is too long for ${model.selection.model}`;
     return { ...failed, failure: fail("input_too_large", message) };
   }
-  const maxOutputBytes =
-    call.maxOutputBytes ?? BYTES_PER_TOKEN * (maxOutputTokens ?? UNCAPPED_OUTPUT_TOKENS);
-  const answer = await askCandidate({ model, request, retry: owner.retry, maxOutputBytes }, signal);
+  const maxOutputBytes = call.maxOutputBytes ?? BYTES_PER_TOKEN * maxOutputTokens;
+  const answer = await askCandidate(
+    {
+      model,
+      request,
+      retry: owner.retry,
+      maxOutputBytes,
+      forbids: () => owner.forbids?.() ?? null,
+    },
+    signal,
+  );
   // A model whose own count of a text is higher is too small; who judges no input must hear of that at once.
   const isTooSmall =
     answer.kind === "failed" && answer.failure.model_error?.kind === "context_length";
   return isTooSmall && call.judgesInput ? { ...answer, isFinal: false } : answer;
-}
-
-/** Null: the document sets no cap. */
-function outputCap({ maxOutputTokens: cap }: AgentDocument, model: BoundModel): number | null {
-  if (cap === 0) return null;
-  return Math.min(cap, model.outputTokens ?? cap);
 }
 
 function inputLimit({ contextTokens }: BoundModel, reserve: number): number {

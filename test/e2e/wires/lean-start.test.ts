@@ -42,7 +42,7 @@ export async function load(url, context, next) {
 const REGISTER = `import { register } from "node:module";
 register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(HOOK)}`)});`;
 
-/** Words that stand in what only attachments, media and host services need. */
+/** Words that stand in what only attachments, media, host services and internal agents need. */
 const SELDOM = [
   "the checksum of a chunk is wrong",
   "its cross-references are not where it says",
@@ -51,9 +51,11 @@ const SELDOM = [
   "newer ones took its place",
   "does not declare the action",
   "the configuration has no section",
+  "You decide whether one tool call of a coding agent",
+  "the answer holds something other than text",
 ];
 
-test("a run with tools that attach nothing loads nothing of attachments and host services", async () => {
+test("a run with tools that attach nothing loads nothing of attachments, host services and internal agents", async () => {
   const project = await useProject();
   const server = await startModelServer(
     { calls: [{ name: "read", arguments: { filePath: "notes.txt" } }] },
