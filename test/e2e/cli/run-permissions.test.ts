@@ -1,6 +1,7 @@
 import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { providerToml, startModelServer } from "../../support/model-server.ts";
 import { jsonLines, runCookie } from "../../support/run-cookie.ts";
 import { payloadsOf, readOnlyLog } from "../../support/session-log.ts";
 import type { TempProject } from "../../support/temp-project.ts";
@@ -85,6 +86,38 @@ describe("a headless run that meets a rule that says ask", () => {
     expect(result.exitCode).toBe(3);
     expect(await wasMade(project)).toBe(false);
   });
+});
+
+describe("a model that reviews what a rule wants approved", () => {
+  test.for([
+    ["auto-approve", "allow", 0, true],
+    ["auto-approve", "deny", 0, false],
+    ["auto-approve", "ask", 3, false],
+    ["auto-approve-n", "allow", 0, true],
+    ["auto-approve-n", "ask", 3, false],
+    ["auto-approve-y", "deny", 0, false],
+    ["auto-approve-y", "ask", 0, true],
+    ["ask", "allow", 3, false],
+    ["yolo", "deny", 0, true],
+  ] as const)(
+    "[C-221] [S-161] in the mode %s, saying %s: exit code %s",
+    async ([mode, decision, exitCode, made]) => {
+      const project = await useProject();
+      const server = await startModelServer(
+        { calls: [{ name: "write", arguments: { filePath: "made.txt", content: "made" } }] },
+        { text: "done" },
+      );
+      onTestFinished(() => server.close());
+      server.answerAsides("approval", { text: JSON.stringify({ decision }) });
+      await project.writeState("config.toml", providerToml(server));
+
+      const result = await runCookie(project, ["run", "--permission-mode", mode, "Make it"]);
+
+      expect(result.exitCode).toBe(exitCode);
+      expect(await wasMade(project)).toBe(made);
+      expect(server.asides).toHaveLength(mode === "ask" || mode === "yolo" ? 0 : 1);
+    },
+  );
 });
 
 describe("an explicit deny", () => {
