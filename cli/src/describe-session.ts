@@ -47,6 +47,8 @@ export function describeEvent(payload: EventPayload): string | null {
       const { status, source, reason } = payload.decision;
       return row("approval", `${status} by ${source} (${reason})`);
     }
+    case "internal_agent_failed":
+      return row("agent", `failed: ${payload.failure.message}`);
     case "model_fallback":
       return row("fallback", `${payload.from.model} to ${payload.to.model}`);
     case "run_completed":

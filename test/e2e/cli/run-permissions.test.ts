@@ -120,6 +120,26 @@ describe("a model that reviews what a rule wants approved", () => {
   );
 });
 
+test("a review that fails is told of where the session is shown", async () => {
+  const project = await useProject();
+  const server = await startModelServer({
+    calls: [{ name: "write", arguments: { filePath: "made.txt", content: "made" } }],
+  });
+  onTestFinished(() => server.close());
+  server.answerAsides("approval", {
+    status: 401,
+    body: { error: { message: "key\u001B[2J expired" } },
+  });
+  await project.writeState("config.toml", providerToml(server));
+
+  expect((await runCookie(project, ["run", "Make it"])).exitCode).toBe(3);
+
+  const [{ session_id } = { session_id: "" }] = await readOnlyLog(project);
+  const shown = await runCookie(project, ["session", "show", session_id]);
+  expect(shown.stdout).toMatch(/ agent {6}failed: .*key .*expired/);
+  expect(shown.stdout).not.toContain("\u001B");
+});
+
 describe("an explicit deny", () => {
   test.for([{ args: ["--allowed-tools", "write"] }, { args: ["--permission-mode", "yolo"] }])(
     "[C-222] [C-240] beats $args, and the run goes on",

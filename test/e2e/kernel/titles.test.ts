@@ -2,6 +2,7 @@ import {
   type ClientKey,
   type ParamsInput,
   RunCancel,
+  SessionFork,
   SessionGet,
   type SessionId,
   SessionRename,
@@ -148,6 +149,26 @@ describe("the title agent", () => {
     kernel.server.answerAsides("session_title", { text: "Again" });
     await kernel.run("Two", { session: sessionId });
     await expect.poll(() => titleOf(kernel, sessionId)).toBe("Again");
+  });
+
+  test("does not follow a fork, which has a title of its own", async () => {
+    const asked = createGate();
+    const kernel = await openTitled("Asked", { until: asked.opened, answers: [READ, OK, OK] });
+    const { sessionId, watch } = await kernel.run("One");
+    await watch.event("internal_agent_started");
+    const through_seq = watch.events.at(-1)?.seq ?? 0;
+    const { session_id: forked } = await kernel.client.request(SessionFork, {
+      session_id: sessionId,
+      through_seq,
+    });
+    expect(await titleOf(kernel, forked)).toBe("Untitled (fork)");
+    expect((await kernel.run("Two", { session: forked })).end).toMatchObject({
+      type: "run_completed",
+    });
+    asked.open();
+    await watch.event("session_title_committed");
+    expect(await titleOf(kernel, sessionId)).toBe("Asked");
+    expect(await titleOf(kernel, forked)).toBe("Untitled (fork)");
   });
 
   test.for([
