@@ -21,6 +21,8 @@ export class RunLog implements SessionRecord {
   readonly #record: SessionRecord;
   #held: EventDraft[] = [];
   #recorded: Promise<void> = Promise.resolve();
+  /** What was lost with a flush whose failure the run has not heard of. */
+  #untold: Error | undefined;
 
   constructor(record: SessionRecord) {
     this.#record = record;
@@ -41,6 +43,14 @@ export class RunLog implements SessionRecord {
     return this.#recorded;
   }
 
+  /**
+   * The log for somebody beside the run, whose flush takes along what the run holds. The run has to learn when that is
+   * lost, so such a failure is also that of its next record.
+   */
+  get beside(): Pick<RunLog, "hold" | "flush"> {
+    return { hold: (drafts) => this.hold(drafts), flush: () => this.#flushBeside() };
+  }
+
   /** Records what is held and these events as one block. */
   append(drafts: readonly EventDraft[]): Promise<void> {
     this.hold(drafts);
@@ -51,7 +61,20 @@ export class RunLog implements SessionRecord {
     this.#record.appendStream(draft);
   }
 
+  async #flushBeside(): Promise<void> {
+    const drafts = this.#held;
+    try {
+      await this.flush();
+    } catch (error) {
+      if (drafts.length > 0 && error instanceof Error) this.#untold ??= error;
+      throw error;
+    }
+  }
+
   async #write(drafts: readonly EventDraft[]): Promise<void> {
+    const lost = this.#untold;
+    this.#untold = undefined;
+    if (lost !== undefined) throw lost;
     for (let start = 0; start < drafts.length; start += MAX_BLOCK) {
       if (start > 0) await setImmediate();
       await this.#record.append(drafts.slice(start, start + MAX_BLOCK));

@@ -5,7 +5,7 @@ import type { RunContext } from "./run-context.ts";
 export function internalAgentOwner({ run, position, log }: RunContext): InternalAgentOwner {
   return {
     runId: run.runId,
-    log,
+    log: log.beside,
     sources: run.internalAgents,
     parentModels: run.chain.slice(position.index),
     retry: run.retry,

@@ -71,7 +71,7 @@ export class SessionTitle {
       const inputs = context.view.userInputs.first.slice(0, maxInputMessages);
       const owner = internalAgentOwner(context);
       // Its start becomes durable with what the run records next, so that it costs no sync of its own.
-      const log = { hold: owner.log.hold.bind(owner.log), flush: () => Promise.resolve() };
+      const log = { ...owner.log, flush: () => Promise.resolve() };
       const proposed = await askTitle({ ...owner, log }, inputs, maxChars, signal);
       if (proposed === null) {
         this.#holdExcerpt(context);
@@ -79,7 +79,7 @@ export class SessionTitle {
         const { title, invocationId } = proposed;
         hold(context, { kind: "internal_agent_set", title, invocation_id: invocationId });
       }
-      await context.log.flush();
+      await owner.log.flush();
     } catch {
       // A log that cannot be written is the run's to report, and a session without a title lacks little.
     }

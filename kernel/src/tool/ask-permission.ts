@@ -27,6 +27,7 @@ export async function askPermission(
   );
   const { operation, fingerprint } = identifyOperation(bound, { args: call.args, resources }, turn);
   // People are asked one thing at a time, whatever runs in parallel.
+  const log = stages.log.beside;
   const release = await holdKeys(stages.keys, [`ask:${turn.sessionId}`], signal);
   try {
     const outcome = await stages.gate.decide(
@@ -49,10 +50,10 @@ export async function askPermission(
         }),
       },
       signal,
-      stages.log,
+      log,
     );
     // The plugin acts on what it is told, so that is on record first.
-    await stages.log.flush();
+    await log.flush();
     if (outcome.granted) return { granted: true, source: outcome.source };
     if (outcome.escalated) stages.onEscalated?.();
     const { source, feedback } = outcome;

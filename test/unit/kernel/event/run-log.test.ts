@@ -84,6 +84,45 @@ test("[S-047] what could not be recorded is told to whoever made it durable and 
   expect(record.blocks).toEqual([["c"]]);
 });
 
+test("[S-047] what is lost by somebody beside the run is told to the run as well, once", async () => {
+  const record = new Blocks();
+  const log = new RunLog(record);
+  record.failure = new Error("disk");
+  log.hold([said("of the run")]);
+  const beside = log.beside.flush();
+  // The run goes on before anybody knows.
+  const next = log.append([said("after")]);
+  await expect(beside).rejects.toThrow("disk");
+  record.failure = undefined;
+  await expect(next).rejects.toThrow("disk");
+  await log.append([said("later")]);
+  expect(record.blocks).toEqual([["later"]]);
+});
+
+test("[S-047] a disk that comes back at once does not let the run go on over what is lost", async () => {
+  const record = new Blocks();
+  const log = new RunLog(record);
+  record.failure = new Error("disk");
+  log.hold([said("of the run")]);
+  await expect(log.beside.flush()).rejects.toThrow("disk");
+  record.failure = undefined;
+  await expect(log.append([said("after")])).rejects.toThrow("disk");
+  expect(record.blocks).toEqual([]);
+});
+
+test("a flush beside the run that loses nothing of it leaves the run alone", async () => {
+  const record = new Blocks();
+  const log = new RunLog(record);
+  record.failure = new Error("disk");
+  log.hold([said("of the run")]);
+  const own = log.flush();
+  await expect(log.beside.flush()).rejects.toThrow("disk");
+  await expect(own).rejects.toThrow("disk");
+  record.failure = undefined;
+  await log.append([said("after")]);
+  expect(record.blocks).toEqual([["after"]]);
+});
+
 test("[S-063] a block leaves room in the queue of a subscriber, who may read between two", async () => {
   const record = new Blocks();
   const log = new RunLog(record);
