@@ -153,9 +153,18 @@ describe("the title agent", () => {
 
   test("does not follow a fork, which has a title of its own", async () => {
     const asked = createGate();
-    const kernel = await openTitled("Asked", { until: asked.opened, answers: [READ, OK, OK] });
-    const { sessionId, watch } = await kernel.run("One");
-    await watch.event("internal_agent_started");
+    const second = createGate();
+    const kernel = await openTitled("Asked", {
+      until: asked.opened,
+      answers: [READ, { ...OK, until: second.opened }, OK],
+    });
+    const sessionId = await kernel.createSession();
+    const watch = kernel.watch(sessionId);
+    const runId = await kernel.start(sessionId, "One");
+    await expect.poll(() => kernel.server.asides).toHaveLength(1);
+    second.open();
+    await watch.end(runId);
+    expect(watch.types).toContain("internal_agent_started");
     const through_seq = watch.events.at(-1)?.seq ?? 0;
     const { session_id: forked } = await kernel.client.request(SessionFork, {
       session_id: sessionId,
@@ -220,7 +229,7 @@ describe("without an answer of the title agent", () => {
     const watch = kernel.watch(session);
     const run_id = await kernel.start(session, "Hi there");
     await watch.event("text_delta");
-    await watch.event("internal_agent_started");
+    await expect.poll(() => kernel.server.asides).toHaveLength(1);
     await kernel.client.request(RunCancel, { run_id });
     await watch.event("internal_agent_cancelled");
     await watch.end(run_id);
