@@ -1,5 +1,6 @@
 import { CookieError, type Usage } from "@cookie-agent/sdk/protocol";
 import type { PriceRates } from "../config/config.ts";
+import { parseUsdAmount } from "../config/usd-amount.ts";
 
 /** Pico-USD per million tokens; a bigint so that no rate or sum is ever rounded before the end (S-234). */
 export interface Prices {
@@ -10,9 +11,9 @@ export interface Prices {
   readonly cacheWrite: bigint | null;
 }
 
-const PICO_DIGITS = 12;
 const PER_MILLION = 1_000_000n;
-const MAX_COST = 2n ** 64n - 1n;
+/** What an event can carry exactly. */
+const MAX_COST = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** Missing reasoning takes the output rate, missing cache rates the input rate (C-052). */
 export function compilePrices(rates: PriceRates): Prices {
@@ -29,7 +30,7 @@ export function compilePrices(rates: PriceRates): Prices {
 
 /**
  * The cost of one response in pico-USD, rounded half up once. Null = unpriced: a needed rate or count is missing,
- * the counts contradict each other, or the cost leaves 64 bits (C-054).
+ * the counts contradict each other, or the cost is beyond 2^53 - 1 (C-054).
  */
 export function priceUsage(usage: Usage, prices: Prices): bigint | null {
   const input = splitCost(usage.input_tokens, prices.input, [
@@ -72,14 +73,12 @@ function splitCost(
 
 function parseUsd(decimal: string | undefined): bigint | null {
   if (decimal === undefined) return null;
-  const match = /^(\d+)(?:\.(\d{1,12}))?$/.exec(decimal);
-  if (match === null) {
-    throw new CookieError(
-      "runtime_compile_failed",
-      `the price ${JSON.stringify(decimal)} is not a decimal with at most ${PICO_DIGITS} places`,
-    );
-  }
-  return BigInt((match[1] ?? "") + (match[2] ?? "").padEnd(PICO_DIGITS, "0"));
+  const amount = parseUsdAmount(decimal);
+  if (amount !== undefined) return amount;
+  throw new CookieError(
+    "runtime_compile_failed",
+    `the price ${JSON.stringify(decimal)} is not a decimal that is exact in 10^-12 US dollars`,
+  );
 }
 
 /** The cost of a response as events carry it: integer pico-USD, null when it cannot be priced (S-233). */

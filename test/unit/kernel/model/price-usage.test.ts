@@ -59,9 +59,9 @@ describe("[C-054] unpriced", () => {
     ["input without a rate", { outputPerMillionUsd: "15" }, {}],
     ["output without a rate", { inputPerMillionUsd: "3" }, {}],
     [
-      "a cost beyond 64 bits",
-      { ...BASE, inputPerMillionUsd: "99999999999" },
-      { input_tokens: Number.MAX_SAFE_INTEGER },
+      "a cost beyond what an event carries exactly",
+      { inputPerMillionUsd: "9007.199254740992", outputPerMillionUsd: "0" },
+      { input_tokens: 1_000_000 },
     ],
   ])("%s", ([, rates, changes]) => {
     expect(price(rates, usage(changes))).toBeNull();
@@ -74,24 +74,83 @@ describe("[C-054] unpriced", () => {
   });
 });
 
-test("[S-234] cost is the exact sum of tokens times rate, to half a pico-dollar", () => {
-  const count = fc.integer({ min: 0, max: 10_000_000 });
-  const rate = fc.integer({ min: 0, max: 100_000 }).map((n) => `${Math.floor(n / 100)}.${n % 100}`);
-  fc.assert(
-    fc.property(count, count, rate, rate, (input, output, inputRate, outputRate) => {
-      const pico = (text: string) => {
-        const [whole = "", places = ""] = text.split(".");
-        return BigInt(whole + places.padEnd(12, "0"));
-      };
-      const exact = BigInt(input) * pico(inputRate) + BigInt(output) * pico(outputRate);
-      const cost = price(
-        { inputPerMillionUsd: inputRate, outputPerMillionUsd: outputRate },
-        usage({ input_tokens: input, output_tokens: output }),
-      );
-      const error = (cost ?? -1n) * 1_000_000n - exact;
-      return error > -500_000n && error <= 500_000n;
-    }),
-  );
+describe("[S-234] for any rates and counts", () => {
+  const tokens = fc.option(fc.integer({ min: 0, max: 3_000_000 }), { nil: null });
+  const pico = fc.option(fc.bigInt(0n, 10n ** 15n), { nil: undefined });
+  const asText = (amount: bigint) => {
+    const digits = amount.toString().padStart(13, "0");
+    return `${digits.slice(0, -12)}.${digits.slice(-12)}`;
+  };
+  const all = fc.record({
+    input: tokens,
+    read: tokens,
+    write: tokens,
+    output: tokens,
+    reasoning: tokens,
+    rates: fc.record({ in: pico, out: pico, reasoning: pico, read: pico, write: pico }),
+  });
+
+  /** Twice the cost in 10^-18 dollars, so that a half is whole; null: it cannot be told. */
+  function exact(
+    total: number | null,
+    rate: bigint | undefined,
+    parts: readonly (readonly [number | null, bigint | undefined])[],
+  ): bigint | null {
+    if (total === null) return null;
+    const apart = parts.filter(([, own]) => own !== undefined && own !== rate);
+    if (apart.some(([count]) => count === null)) return null;
+    const rest = apart.reduce((left, [count]) => left - (count ?? 0), total);
+    if (rest < 0 || (rest > 0 && rate === undefined)) return null;
+    return apart.reduce(
+      (sum, [count, own]) => sum + BigInt(count ?? 0) * (own ?? 0n),
+      BigInt(rest) * (rate ?? 0n),
+    );
+  }
+
+  test("the cost is the exact sum, rounded half up once, or null where a part of it is not known", () => {
+    fc.assert(
+      fc.property(all, ({ input, read, write, output, reasoning, rates }) => {
+        const authored: Record<string, string> = {};
+        const state = (name: string, amount: bigint | undefined) => {
+          if (amount !== undefined) authored[`${name}PerMillionUsd`] = asText(amount);
+        };
+        state("input", rates.in);
+        state("output", rates.out);
+        state("reasoning", rates.reasoning);
+        state("cacheRead", rates.read);
+        state("cacheWrite", rates.write);
+        const cost = price(
+          authored as PriceRates,
+          usage({
+            input_tokens: input,
+            input_tokens_cache_read: read,
+            input_tokens_cache_write: write,
+            output_tokens: output,
+            output_tokens_reasoning: reasoning,
+          }),
+        );
+        const ofInput = exact(input, rates.in, [
+          [read, rates.read],
+          [write, rates.write],
+        ]);
+        const ofOutput = exact(output, rates.out, [[reasoning, rates.reasoning]]);
+        if (ofInput === null || ofOutput === null) {
+          expect(cost).toBeNull();
+          return;
+        }
+        const whole = (2n * (ofInput + ofOutput) + 1_000_000n) / 2_000_000n;
+        expect(cost).toBe(whole > BigInt(Number.MAX_SAFE_INTEGER) ? null : whole);
+      }),
+    );
+  });
+
+  test("a price may be written in any way that the configuration takes", () => {
+    const used = usage({ input_tokens: 1_000_000, output_tokens: 0 });
+    for (const three of ["3", "+3.0", "3e0", "0.3E+1", "30e-1"]) {
+      const rates = { inputPerMillionUsd: three, outputPerMillionUsd: "1e-12" };
+      expect(price(rates, used)).toBe(3_000_000_000_000n);
+    }
+  });
 });
 
 describe("of a model", () => {
