@@ -12,6 +12,7 @@ const STAGES = [
   "artifact",
   "event",
   "store",
+  "usage",
   "config",
 ];
 

@@ -21,7 +21,9 @@ import { PluginLogFiles } from "./plugin/plugin-log-files.ts";
 import type { AdmissionFacts } from "./run/admit-run.ts";
 import { computeRevisions, runtimeSnapshot } from "./run/runtime-snapshot.ts";
 import { SessionRegistry } from "./session/session-registry.ts";
+import type { TreeBudgets, TreeBudgetsOptions } from "./session/tree-budgets.ts";
 import { openLocalSessionStore } from "./store/local-session-store.ts";
+import { createLocalUsageArchive } from "./store/local-usage-archive.ts";
 import { KeyMutex } from "./support/key-mutex.ts";
 import { type Logger, silentLogger } from "./support/logger.ts";
 import { ArgumentChecker } from "./tool/check-arguments.ts";
@@ -90,11 +92,13 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
   const { config, root } = loaded;
   const pluginLogs = new PluginLogFiles(root, logger);
 
+  const sessionsDir = join(options.dataDir ?? root, "sessions");
   const store = await openLocalSessionStore({
-    sessionsDir: join(options.dataDir ?? root, "sessions"),
+    sessionsDir,
     cwd: workspaceRoot,
     rebuildMetadata: (location) => sessions.rebuildMetadata(location),
   });
+  const usageArchive = createLocalUsageArchive({ sessionsDir, directory: store.directory });
   const artifacts = createLocalArtifactStore({ storeDir: store.directory });
   const bus = new PluginBus();
   const diagnostics: Diagnostics = new Diagnostics({
@@ -174,9 +178,11 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     },
   });
   const outputs = new OutputHub();
+  const budgets = await openBudgets({ caps: config.budget, archive: usageArchive, logger });
   const sessions: SessionRegistry = new SessionRegistry({
     facts,
     store,
+    ...(budgets && { budgets }),
     headless: options.headless,
     logger,
     ready: async () => {
@@ -219,6 +225,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     sessions,
     outputs,
     bus,
+    usageArchive,
     runtimeSnapshot: async () => {
       await plugins.ready();
       return runtimeSnapshot(facts);
@@ -255,6 +262,13 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
       return closing;
     },
   };
+}
+
+/** Loads what counts towards a budget only when there is one. */
+async function openBudgets(options: TreeBudgetsOptions): Promise<TreeBudgets | undefined> {
+  if (Object.keys(options.caps).length === 0) return undefined;
+  const { TreeBudgets } = await import("./session/tree-budgets.ts");
+  return new TreeBudgets(options);
 }
 
 /** Runs every step whatever the others do, then reports the first failure. */

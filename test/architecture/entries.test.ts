@@ -4,11 +4,11 @@ import { expect, test } from "vitest";
 /** What each entry exports; a change here is a change of what outsiders build on. */
 const EXPORTS = {
   "sdk/src/protocol/index.ts": `
-  AdditionalMessage, AgentId, AgentSnapshot, ApprovalDecision, ApprovalId, ApprovalList,
+  AdditionalMessage, AgentId, AgentSnapshot, AgentUsage, ApprovalDecision, ApprovalId, ApprovalList,
   ApprovalRecord, ApprovalRequest, ApprovalRespond, ApprovalStatus, ArtifactReference,
   ArtifactsRead, ArtifactsWrite, AssistantPart, AttemptId, AvailabilityPredicate,
   CLIENT_PROTOCOL_VERSION, Capabilities, ClientKey, Concurrency, ConfigGet, ContextId, CookieError,
-  Count, DYNAMIC_TOOL_LIMITS, DecisionReason, DecisionSource, DelegationCancel, DelegationResult,
+  Count, DYNAMIC_TOOL_LIMITS, Day, DecisionReason, DecisionSource, DelegationCancel, DelegationResult,
   DelegationStart, DelegationTargets, Digest, EMIT_LIMITS, ERROR_NUMBERS, EVENT_PAYLOADS,
   EffectivePermission, EmitResult, Empty, EventEnvelope, EventName, EventValue, EventsPlugin,
   EventsSubscribe, EventsSubscription, FinishReason, GoalsGet, GoalsUpdate, HOOKS, HOOK_LIMITS,
@@ -29,18 +29,18 @@ const EXPORTS = {
   RunSelection, RunStart, RunSteer, RunToolStdin, RuntimeSnapshot, RuntimeSnapshotGet,
   SERVICE_GRANTS, STREAM_EVENTS, SafeCode, ScratchName, Semver, ServiceCall, SessionCreate, SessionFork, SessionGet, SessionId,
   SessionInfo, SessionList, SessionMeta, SessionOrigin, SessionPermissionGet, SessionPermissionSet,
-  SessionRename, SessionResume, SessionRevert, SessionSetPermissionMode, SessionStatus, SkillDescriptor, SkillsCommit, SkillsGet,
+  SessionRename, SessionResume, SessionRevert, SessionSetPermissionMode, SessionStatus, SessionTreeUsage, SessionUsage, SkillDescriptor, SkillsCommit, SkillsGet,
   SkillsList, SkippedEvent, SnakeName, StaticResource, StreamName, TextPart, Timestamp, TitleChange, TitleRequest,
   ToolAttachment, ToolCallError, ToolCallId, ToolCallOwner, ToolCallPart, ToolCallResult,
   ToolClaim, ToolDeclaration, ToolEntry, ToolName, ToolOutcome, ToolOutputDelta, ToolOutputGap,
   ToolOutputSnapshot, ToolPresentation, ToolResult, ToolsCall, ToolsDiscard, ToolsListChanged,
   ToolsPrepare, ToolsProgress, ToolsProgressAck, ToolsResolve, ToolsRevalidate, ToolsStdin,
-  TrustTier, Usage, UserDecision, VariantId, VisibleBranch, WildcardPattern, boundedText, controlFreeText,
-  findDeclarationProblem, fromPlugin, grantOf, isCookieError, isErrorCode, notification, request, toPlugin, type AgentEntry,
+  TrustTier, Usage, UsageGlobal, UsageRollup, UsageSum, UsageTotals, UserDecision, VariantId, VisibleBranch, WildcardPattern, addCounters, boundedText, controlFreeText, countersOf, emptyCounters,
+  findDeclarationProblem, fromPlugin, grantOf, isCookieError, isErrorCode, notification, request, toPlugin, toTotals, type AgentEntry,
   type CookieErrorOptions, type DeclarationProblem, type ErrorCode, type EventPayload, type EventPayloadOf, type EventType,
   type HookParams, type HookResult, type Method, type ModelEntry, type Notification,
   type ParamsInput, type ParamsOf, type ResultInput, type ResultOf, type StoredEvent,
-  type ToolProgress, utf8Length
+  type ToolProgress, type UsageCounters, type UsageRecord, utf8Length
 `,
   "sdk/src/rpc/index.ts": `
   Connection, createLineTransport, createMemoryPair, cutText, fromWireError, toWireError,

@@ -30,6 +30,7 @@ describe("what others have written down", () => {
 
   test("[E-015] requests and notifications have their pinned names", () => {
     expect(namesOf("request")).toEqual([
+      "agent.usage",
       "approval.list",
       "approval.respond",
       "events.subscribe",
@@ -82,6 +83,9 @@ describe("what others have written down", () => {
       "session.resume",
       "session.revert",
       "session.set_permission_mode",
+      "session.tree_usage",
+      "session.usage",
+      "usage.global",
     ]);
     expect(namesOf("notification")).toEqual([
       "events.plugin",
@@ -239,6 +243,8 @@ describe("what others have written down", () => {
       invalid_declaration: -32000,
       handshake_required: -32001,
       no_runnable_model: -32020,
+      tree_session_not_found: -32030,
+      corrupt_delegation: -32031,
       idempotency_conflict: -32602,
       invalid_sequence: -32602,
       invalid_title: -32602,

@@ -8,10 +8,11 @@ import {
   RunStart,
   type SessionId,
   type StoredEvent,
+  type UsageRollup,
+  UsageSum,
 } from "@cookie-agent/sdk/protocol";
 import { ExitCode, ExitError } from "../exit-code.ts";
 import type { StopCause } from "./interrupt-signal.ts";
-import { UsageRollup } from "./usage-rollup.ts";
 
 export interface DriveOptions {
   readonly sessionId: SessionId;
@@ -33,6 +34,9 @@ export interface RunObserver {
   onOutput(news: Extract<SessionNews, { type: "output" | "output_gap" }>): void;
 }
 
+/** How the reason of a run begins that has used up its budget. */
+const BUDGET = "budget_exceeded:";
+
 type Cancellation = "permission" | "timeout" | StopCause;
 
 export interface RunEnd {
@@ -45,7 +49,7 @@ export interface RunEnd {
   /** Why it was cancelled: the reason its terminal event records; null when it was not or none was given. */
   readonly cancellation: string | null;
   readonly finalText: string | null;
-  readonly usage: ReturnType<UsageRollup["summary"]>;
+  readonly usage: UsageRollup;
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
@@ -101,7 +105,7 @@ async function follow(
   observer: RunObserver,
   canceller: RunCanceller,
 ): Promise<RunEnd> {
-  const usage = new UsageRollup();
+  const usage = new UsageSum();
   let turns = 0;
   let approvalRejections = 0;
   let eventRecoveries = 0;
@@ -118,7 +122,7 @@ async function follow(
     eventRecoveries,
     cancellation: rest.cancellation ?? null,
     finalText: rest.finalText ?? null,
-    usage: usage.summary(),
+    usage: usage.rollup(),
     error: rest.error ?? null,
   });
   for await (const item of news) {
@@ -233,6 +237,9 @@ function describeCancellation(
     case "output":
       return "cancelled: the output cannot be written any more";
     default:
+      if (reason?.startsWith(BUDGET) === true) {
+        return `cancelled: the session has used up budget.${reason.slice(BUDGET.length)} of the configuration; raise it there, or start a new session`;
+      }
       return `cancelled: ${reason ?? "without a stated reason"}`;
   }
 }

@@ -8,6 +8,7 @@ import type { Route } from "./route.ts";
 import { registerRunMethods } from "./run-methods.ts";
 import { registerRuntimeMethods } from "./runtime-methods.ts";
 import { registerSessionMethods } from "./session-methods.ts";
+import { registerUsageMethods } from "./usage-methods.ts";
 
 /** Requests of one client that may be served at the same time (D-082). */
 const MAX_IN_FLIGHT = 128;
@@ -52,6 +53,7 @@ export class ClientConnection {
     registerRunMethods(route, services);
     registerApprovalMethods(route, services);
     registerRuntimeMethods(route, services);
+    registerUsageMethods(route, services);
     registerEventMethods(route, services, {
       notify: (notification, params) => this.#connection.notify(notification, params),
       onEnd: (cleanup) => {

@@ -54,6 +54,8 @@ export interface EventLogOptions {
   /** Shared by every session of the process. */
   readonly sync: GroupCommit;
   readonly observer: LogObserver;
+  /** Told of each event of the log once, in seq order, whatever a revert does. */
+  onEvent?(event: StoredEvent): void;
   /** The session as lists show it now; asked for at publication. */
   metadata(): StoredMetadata;
   /** Told of each new event after subscribers, and only once it is on disk. */
@@ -195,6 +197,18 @@ export class EventLog {
     });
   }
 
+  /**
+   * Takes a view of what is folded when nothing is under way: all of the file is then in it, and nothing else.
+   * @param take Gets the length of the file; null while it has none, or cannot be trusted after a failed write.
+   */
+  atRest<T>(take: (logBytes: number | null) => T): Promise<T> {
+    return this.#enqueue(async () => {
+      await this.#flushStreams().catch(() => undefined);
+      const writer = this.#writer;
+      return take(writer === undefined || writer.failed ? null : writer.byteLength);
+    });
+  }
+
   /** Cuts every live tail with a gap: its readers have to ask again (S 3.9). */
   dropSubscribers(): void {
     this.#hub.close();
@@ -226,6 +240,7 @@ export class EventLog {
       place: ({ event, startByte, before }) => {
         this.#stamper.fold(event);
         this.#index.note({ seq: event.seq, startByte, before });
+        this.#options.onEvent?.(event);
       },
       ...this.#fold,
       skip: (skipped) => this.#skipped.add(skipped),
@@ -406,6 +421,7 @@ export class EventLog {
   #tell(event: StoredEvent): void {
     this.#tipSeq = event.seq;
     this.#context = followLine(this.#context, event);
+    this.#options.onEvent?.(event);
     this.#hub.publish(event);
     if (this.#writer !== undefined) this.#options.onRecorded?.(event);
   }

@@ -44,6 +44,8 @@ export type TurnOutcome =
 export async function attemptTurn(context: RunContext, signal: AbortSignal): Promise<TurnOutcome> {
   for (;;) {
     if (signal.aborted) return { kind: "cancelled" };
+    const exceeded = context.budget?.check() ?? null;
+    if (exceeded !== null) return { kind: "cancelled", reason: exceeded.reason };
     const result = await attemptOnce(context, signal);
     if (!("failure" in result)) return result;
     const { failure, mediaRefused } = result;

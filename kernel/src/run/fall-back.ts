@@ -8,7 +8,8 @@ import type { RunContext } from "./run-context.ts";
 /** How a turn ends that is not committed. */
 export type TurnFailure =
   | { readonly kind: "failed"; readonly error: RunError }
-  | { readonly kind: "cancelled" };
+  /** Without a reason it is that of whoever cancelled the run. */
+  | { readonly kind: "cancelled"; readonly reason?: string };
 
 /** Moves to the next chain entry, with fresh counters; how the run ends when it cannot (S-136). */
 export async function fallBack(

@@ -5,6 +5,7 @@ import type { SuppliedMedia } from "../model/bound-model.ts";
 import type { DispatchContext } from "../tool/call-context.ts";
 import type { DispatchStages } from "../tool/dispatch-stages.ts";
 import { Speculation } from "../tool/speculation.ts";
+import type { BudgetCheck } from "../usage/budget-check.ts";
 import type { AdmittedRun } from "./admit-run.ts";
 import type { History } from "./history.ts";
 import { createSessionRights } from "./session-rights.ts";
@@ -45,6 +46,8 @@ export class RunContext {
   readonly stages: DispatchStages;
   /** Canonical; also the working directory of calls. */
   readonly workspaceRoot: string;
+  /** Undefined: the tree may use what it likes. */
+  readonly budget: BudgetCheck | undefined;
   readonly position: ChainPosition = { index: 0, retries: 0, attempts: 0 };
   /** Of the last request. */
   media: SuppliedMedia = NO_MEDIA;
@@ -57,6 +60,7 @@ export class RunContext {
     view: RunView;
     stages: DispatchStages;
     workspaceRoot: string;
+    budget?: BudgetCheck;
   }) {
     this.sessionId = parts.sessionId;
     this.rootSessionId = parts.rootSessionId;
@@ -64,6 +68,7 @@ export class RunContext {
     this.view = parts.view;
     this.stages = parts.stages;
     this.workspaceRoot = parts.workspaceRoot;
+    this.budget = parts.budget;
   }
 
   get log(): RunLog {

@@ -125,6 +125,9 @@ async function promoteInputs(context: RunContext): Promise<boolean> {
 function endOf(outcome: TurnOutcome, signal: AbortSignal): EventPayload | null {
   if (outcome.kind === "failed") return { type: "run_failed", error: outcome.error };
   if (outcome.kind === "committed" && !signal.aborted) return null;
+  if (outcome.kind === "cancelled" && outcome.reason !== undefined) {
+    return { type: "run_cancelled", reason: outcome.reason };
+  }
   const { reason } = signal.reason as CancelReason;
   return { type: "run_cancelled", reason };
 }

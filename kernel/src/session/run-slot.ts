@@ -62,6 +62,7 @@ export class RunSlot {
   /** Sets going a run whose start is durable; the slot must be free. */
   launch(run: AdmittedRun, maxTurns: number | null): void {
     const { sessionId, rootSessionId, services, log, state, presence, gate, inputs } = this.#parts;
+    const { budget } = this.#parts;
     const controller = new AbortController();
     const context: RunContext = new RunContext({
       sessionId,
@@ -78,6 +79,7 @@ export class RunSlot {
         ...(services.headless && { onEscalated: () => controller.abort(PERMISSION) }),
       },
       workspaceRoot: services.facts.workspaceRoot,
+      ...(budget && { budget }),
     });
     const work = runLoop(
       context,

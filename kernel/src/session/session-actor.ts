@@ -14,6 +14,7 @@ import {
   type SessionId,
   type SessionMeta,
   type TitleRequest,
+  type UsageSum,
 } from "@cookie-agent/sdk/protocol";
 import { type EventLog, requireSeq } from "../event/event-log.ts";
 import type { ApprovalGate } from "../permission/approval-gate.ts";
@@ -23,10 +24,12 @@ import { admitRun, openingEvents } from "../run/admit-run.ts";
 import { recallSelection } from "../run/resolve-agent.ts";
 import { describeRunError } from "../run/run-loop.ts";
 import { sessionForeign } from "../store/session-foreign.ts";
+import type { StoredMetadata } from "../store/session-store.ts";
 import { canonicalJson } from "../support/canonical-json.ts";
 import { withDeadline } from "../support/deadline.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { Mailbox } from "../support/mailbox.ts";
+import type { UsageCells } from "../usage/usage-cells.ts";
 import { asksAboutAdmission, asksAboutInput, passAdmission, passInput } from "./admission-hooks.ts";
 import { passFork, passRevert } from "./branch-hooks.ts";
 import { describeSession } from "./describe-session.ts";
@@ -100,6 +103,16 @@ export class SessionActor {
 
   meta(): SessionMeta {
     return describeSession(this.sessionId, this.#state, this.#log.events.skippedEvents);
+  }
+
+  /** What its visible branch used (S 13). */
+  get usage(): UsageSum {
+    return this.#state.usage;
+  }
+
+  /** What it has really used. */
+  get spent(): UsageCells {
+    return this.#parts.ledger.cells;
   }
 
   /** The agent and model that a next run would use (S-128). */
@@ -309,7 +322,7 @@ export class SessionActor {
     const { events } = this.#log;
     if (!events.published || !events.writable) return;
     try {
-      await this.#services.store.writeMetadata(this.meta());
+      await this.#services.store.writeMetadata(await this.#metadata());
     } catch (error) {
       this.#services.logger.log("warn", "the session's metadata cache could not be written", {
         error: describeRunError(error).message,
@@ -322,6 +335,14 @@ export class SessionActor {
     if (this.#state.activeRun === null) await this.#slot.ended;
     if (this.#slot.run === null) return;
     throw new CookieError("session_running", "the session is running; wait, steer or cancel");
+  }
+
+  /** With what the session used, as far as that can be told without reading the log again. */
+  #metadata(): Promise<StoredMetadata> {
+    return this.#log.events.atRest((logBytes) => {
+      const usage = logBytes === null ? undefined : this.#parts.ledger.encode(logBytes);
+      return { ...this.meta(), ...(usage && { usage }) };
+    });
   }
 
   #requireWritable(): void {

@@ -1,5 +1,7 @@
 import type { SessionId } from "@cookie-agent/sdk/protocol";
 import type { ApprovalGate } from "../permission/approval-gate.ts";
+import type { BudgetCheck } from "../usage/budget-check.ts";
+import type { UsageLedger } from "../usage/usage-ledger.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { SessionPresence } from "./session-presence.ts";
 import type { SessionServices } from "./session-services.ts";
@@ -14,4 +16,7 @@ export interface SessionParts {
   readonly state: SessionState;
   readonly presence: SessionPresence;
   readonly gate: ApprovalGate;
+  readonly ledger: UsageLedger;
+  /** Absent: the tree may use what it likes. */
+  readonly budget?: BudgetCheck;
 }

@@ -13,6 +13,8 @@ import { snapshotAgent } from "../run/admit-run.ts";
 import { sessionForeign } from "../store/session-foreign.ts";
 import type { SessionLocation, StoredMetadata, TreeLease } from "../store/session-store.ts";
 import { createId } from "../support/create-id.ts";
+import type { UsageCells } from "../usage/usage-cells.ts";
+import { UsageLedger } from "../usage/usage-ledger.ts";
 import { createHandle } from "./create-handle.ts";
 import { forkSession } from "./fork-session.ts";
 import { SessionActor } from "./session-actor.ts";
@@ -47,8 +49,8 @@ export class SessionRegistry {
     const { facts } = this.#services;
     const { document, snapshot } = snapshotAgent(facts, selection);
     const sessionId = createId<SessionId>();
-    const { actor, log, observer } = this.#build(sessionId, sessionId);
-    log.attach(EventLog.create({ ...this.#logOptions(actor), observer }));
+    const { actor, log, ledger, observer } = this.#build(sessionId, sessionId, true);
+    log.attach(EventLog.create({ ...this.#logOptions(actor, ledger), observer }));
     await log.append([
       {
         payload: {
@@ -132,6 +134,18 @@ export class SessionRegistry {
     return metadata;
   }
 
+  /** What a session that is written here has really used; undefined for any other. */
+  spent(sessionId: SessionId): UsageCells | undefined {
+    const resident = this.#residents.get(sessionId)?.actor;
+    return resident?.writable === true ? resident.spent : undefined;
+  }
+
+  /** The root of a session's tree; undefined when there is no such session. */
+  async rootOf(sessionId: SessionId): Promise<SessionId | undefined> {
+    const resident = this.#residents.get(sessionId)?.actor;
+    return resident?.rootSessionId ?? (await this.#services.store.find(sessionId))?.rootId;
+  }
+
   access(sessionId: SessionId): Promise<"owned" | "free" | "foreign"> {
     return this.#services.store.access(sessionId);
   }
@@ -176,6 +190,7 @@ export class SessionRegistry {
     let actor: SessionActor | undefined;
     try {
       ({ actor } = await this.#fold(location, lease));
+      await this.#services.budgets?.load(location.rootId);
       await actor.settle();
       return actor;
     } catch (error) {
@@ -195,10 +210,10 @@ export class SessionRegistry {
   }
 
   async #fold(location: SessionLocation, lease?: TreeLease): Promise<BuiltSession> {
-    const built = this.#build(location.sessionId, location.rootId);
+    const built = this.#build(location.sessionId, location.rootId, lease !== undefined);
     built.log.attach(
       await EventLog.open({
-        ...this.#logOptions(built.actor),
+        ...this.#logOptions(built.actor, built.ledger),
         observer: built.observer,
         location,
         ...(lease === undefined ? {} : { lease }),
@@ -223,7 +238,7 @@ export class SessionRegistry {
   }
 
   /** An actor with its fold, before its log is there: the log is folded into both state and approvals. */
-  #build(sessionId: SessionId, rootSessionId: SessionId): BuiltSession {
+  #build(sessionId: SessionId, rootSessionId: SessionId, isWriter: boolean): BuiltSession {
     const state = new SessionState();
     const log = new SessionLog();
     const presence = new SessionPresence(this.#modes, rootSessionId);
@@ -245,17 +260,21 @@ export class SessionRegistry {
       },
     };
     const services = this.#services;
-    const parts = { sessionId, rootSessionId, services, log, state, presence, gate };
-    return { actor: new SessionActor(parts), log, observer };
+    const budget = isWriter ? services.budgets?.of(rootSessionId) : undefined;
+    const ledger = new UsageLedger(sessionId, budget && (() => budget.begin(sessionId)));
+    const parts = { sessionId, rootSessionId, services, log, state, presence, gate, ledger };
+    const actor = new SessionActor({ ...parts, ...(budget && { budget }) });
+    return { actor, log, ledger, observer };
   }
 
-  #logOptions(actor: SessionActor): Omit<EventLogOptions, "observer"> {
+  #logOptions(actor: SessionActor, ledger: UsageLedger): Omit<EventLogOptions, "observer"> {
     return {
       sessionId: actor.sessionId,
       rootId: actor.rootSessionId,
       store: this.#services.store,
       sync: this.#sync,
       metadata: () => actor.meta(),
+      onEvent: (event) => ledger.apply(event),
       ...(this.#services.onRecorded && { onRecorded: this.#services.onRecorded }),
     };
   }
@@ -264,5 +283,6 @@ export class SessionRegistry {
 interface BuiltSession {
   readonly actor: SessionActor;
   readonly log: SessionLog;
+  readonly ledger: UsageLedger;
   readonly observer: LogObserver;
 }

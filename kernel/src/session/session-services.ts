@@ -4,6 +4,7 @@ import type { AdmissionFacts } from "../run/admit-run.ts";
 import type { SessionStore } from "../store/session-store.ts";
 import type { Logger } from "../support/logger.ts";
 import type { DispatchStages } from "../tool/dispatch-stages.ts";
+import type { TreeBudgets } from "./tree-budgets.ts";
 
 /** What every session of a kernel shares; built once by the composition root. */
 export interface SessionServices {
@@ -14,6 +15,8 @@ export interface SessionServices {
   /** Escalations are rejected at once because nobody could answer them (S-165). */
   readonly headless: boolean;
   readonly logger: Logger;
+  /** Absent: no budget is configured. */
+  readonly budgets?: TreeBudgets;
   /** Resolves once every plugin that starts with the kernel is connected or failed (E-050). */
   ready(): Promise<void>;
   /** Told of each event of every session once it is on disk, in the order of its session. */

@@ -14,8 +14,10 @@ import type {
   ToolCallId,
   ToolCallOwner,
 } from "@cookie-agent/sdk/protocol";
+import { UsageSum } from "@cookie-agent/sdk/protocol";
 import { History } from "../run/history.ts";
 import { UserInputs } from "../run/user-inputs.ts";
+import { usageOf } from "../usage/usage-event.ts";
 import { OpenInternalAgents } from "./open-internal-agents.ts";
 
 export interface PendingInput {
@@ -41,6 +43,7 @@ export interface OpenCall {
  */
 export class SessionState {
   readonly history = new History();
+  readonly usage = new UsageSum();
   /** By the `client_run_id` that each was started with. */
   readonly runs = new Map<string, RunRecord>();
   readonly openCalls = new Map<ToolCallId, OpenCall>();
@@ -83,6 +86,8 @@ export class SessionState {
     this.userInputs.apply(event);
     this.openInternalAgents.apply(event);
     const { payload } = event;
+    const used = usageOf(payload);
+    if (used !== null) this.usage.add(used);
     switch (payload.type) {
       case "session_created":
         this.#created(payload);

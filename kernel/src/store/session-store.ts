@@ -1,7 +1,11 @@
 import type { SessionId, SessionMeta } from "@cookie-agent/sdk/protocol";
+import type { StoredUsage } from "../usage/stored-usage.ts";
 
 /** A session as its `metadata` cache shows it; who holds the tree is not stored. */
-export type StoredMetadata = Omit<SessionMeta, "access">;
+export type StoredMetadata = Omit<SessionMeta, "access"> & {
+  /** Written beside it and left out when it is read for a list: only sums over many sessions want it. */
+  readonly usage?: StoredUsage;
+};
 
 /** Where a published session lives; only the store turns it into a place. */
 export interface SessionLocation {

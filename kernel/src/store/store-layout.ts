@@ -50,7 +50,8 @@ export async function initializeStore(directory: string, cwd: string): Promise<v
   });
 }
 
-async function checkLayout(directory: string): Promise<void> {
+/** Rejects with `storage_failed` for a store of another layout. */
+export async function checkLayout(directory: string): Promise<void> {
   const text = await readText(join(directory, LAYOUT_FILE));
   if (text === undefined) {
     const names = (await namesIn(directory)).filter((name) => !isOfInitialization(name));

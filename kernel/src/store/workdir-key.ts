@@ -24,3 +24,8 @@ export function findWorkdirKeys(cwd: string, names: readonly string[]): string[]
   const hash = workdirHash(cwd);
   return names.filter((name) => name === hash || name.startsWith(`${hash}-`)).sort();
 }
+
+/** True for a name that a store can have. */
+export function isWorkdirKey(name: string): boolean {
+  return /^[0-9a-f]{16}(?:-.+)?$/.test(name);
+}

@@ -81,6 +81,10 @@ export const ERROR_NUMBERS = {
   handshake_required: -32001,
   /** No model that could run is configured. */
   no_runnable_model: -32020,
+  /** There is no such session whose tree could be summed. */
+  tree_session_not_found: -32030,
+  /** A session of the tree names a parent that it cannot have. */
+  corrupt_delegation: -32031,
   /** The same key came with another request. */
   idempotency_conflict: -32602,
   /** No usable session title. */

@@ -234,6 +234,24 @@ export {
   ToolDeclaration,
 } from "./tool.ts";
 export {
+  AgentUsage,
+  Day,
+  SessionTreeUsage,
+  SessionUsage,
+  UsageGlobal,
+  UsageRollup,
+  UsageTotals,
+} from "./usage-methods.ts";
+export {
+  addCounters,
+  countersOf,
+  emptyCounters,
+  toTotals,
+  type UsageCounters,
+  type UsageRecord,
+  UsageSum,
+} from "./usage-sum.ts";
+export {
   CLIENT_PROTOCOL_VERSION,
   MAX_FRAME_BYTES,
   PLUGIN_PROTOCOL_VERSION,

@@ -20,6 +20,10 @@ async function connect(changes: Partial<ClientServices> = {}) {
     sessions,
     outputs: services.stages.outputs,
     bus: new PluginBus(),
+    usageArchive: {
+      async *trees() {},
+      tree: () => Promise.resolve([]),
+    },
     runtimeSnapshot: () => Promise.reject(new Error("not asked for")),
     pluginStatus: () => [],
     restartPlugin: () => Promise.reject(new Error("not asked for")),

@@ -1,11 +1,10 @@
-import type { EventPayloadOf } from "@cookie-agent/sdk/protocol";
+import { type EventPayloadOf, UsageSum } from "@cookie-agent/sdk/protocol";
 import { expect, test } from "vitest";
-import { UsageRollup } from "../../../../cli/src/headless/usage-rollup.ts";
 
 type UsageRecord = EventPayloadOf<"model_usage_recorded">;
 type Usage = UsageRecord["usage"];
 
-function record(usage: Partial<Usage>, cost: string | null, model = "custom.a/m"): UsageRecord {
+function record(usage: Partial<Usage>, cost: number | null, model = "custom.a/m"): UsageRecord {
   return {
     resolved_model: { model, variant: null },
     usage: {
@@ -21,7 +20,7 @@ function record(usage: Partial<Usage>, cost: string | null, model = "custom.a/m"
 }
 
 test("no record: zeros, and neither rate nor cost is known", () => {
-  expect(new UsageRollup().summary()).toEqual({
+  expect(new UsageSum().rollup()).toEqual({
     input_tokens: 0,
     output_tokens: 0,
     reasoning_tokens: 0,
@@ -35,13 +34,13 @@ test("no record: zeros, and neither rate nor cost is known", () => {
 });
 
 test("records add up, in total and by model", () => {
-  const rollup = new UsageRollup();
+  const rollup = new UsageSum();
   rollup.add(
-    record({ input_tokens: 100, output_tokens: 7, input_tokens_cache_read: 50 }, "1500000"),
+    record({ input_tokens: 100, output_tokens: 7, input_tokens_cache_read: 50 }, 1_500_000),
   );
-  rollup.add(record({ input_tokens: 100, input_tokens_cache_read: 0 }, "500000", "custom.b/m"));
+  rollup.add(record({ input_tokens: 100, input_tokens_cache_read: 0 }, 500_000, "custom.b/m"));
 
-  const { by_model, ...total } = rollup.summary();
+  const { by_model, ...total } = rollup.rollup();
 
   expect(total).toMatchObject({
     input_tokens: 200,
@@ -56,11 +55,11 @@ test("records add up, in total and by model", () => {
 });
 
 test("[S-235] [C-054] one unpriced record leaves its sums without a cost", () => {
-  const rollup = new UsageRollup();
-  rollup.add(record({ input_tokens: 1 }, "1000"));
+  const rollup = new UsageSum();
+  rollup.add(record({ input_tokens: 1 }, 1000));
   rollup.add(record({ input_tokens: 1 }, null, "custom.b/m"));
 
-  const { estimated_cost_usd, by_model } = rollup.summary();
+  const { estimated_cost_usd, by_model } = rollup.rollup();
 
   expect(estimated_cost_usd).toBeNull();
   expect(by_model["custom.a/m"]?.estimated_cost_usd).toBe(1e-9);
@@ -77,8 +76,8 @@ test.for([
   { records: [{ input_tokens: 0, input_tokens_cache_read: 0 }], rate: 0 },
   { records: [{ input_tokens: 10, input_tokens_cache_read: 20 }], rate: 1 },
 ])("[S-236] the hit rate of $records is $rate", ({ records, rate }) => {
-  const rollup = new UsageRollup();
+  const rollup = new UsageSum();
   for (const usage of records) rollup.add(record(usage, null));
 
-  expect(rollup.summary().cache_hit_rate).toBe(rate);
+  expect(rollup.rollup().cache_hit_rate).toBe(rate);
 });
