@@ -16,6 +16,7 @@ import { revertSession } from "./commands/session/revert.ts";
 import { showSession } from "./commands/session/show.ts";
 import { listTools } from "./commands/tool/list.ts";
 import { trust } from "./commands/trust.ts";
+import { usage } from "./commands/usage.ts";
 
 /** Every command by its id, words separated by `:`. The kernel is loaded by the commands that open one. */
 export const COMMAND_TABLE: Readonly<Record<string, Command>> = {
@@ -36,4 +37,5 @@ export const COMMAND_TABLE: Readonly<Record<string, Command>> = {
   "session:show": showSession,
   "tool:list": listTools,
   trust,
+  usage,
 };

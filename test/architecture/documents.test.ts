@@ -23,6 +23,7 @@ const DOCUMENTS = [
   "docs/guides/migrating.md",
   "docs/guides/your-first-plugin.md",
   "docs/reference/platforms.md",
+  "docs/usage.md",
 ];
 
 test("the walk through one tool call names files that exist, each under the folder it is listed in", () => {

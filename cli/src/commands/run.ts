@@ -96,7 +96,7 @@ Exit codes: 0 completed, 1 failed, 2 wrong command line, 3 stopped by a permissi
         openLocalKernel({
           trustWorkspace: flags["trust-workspace"],
           ...dataDirOption(flags["data-dir"]),
-          ...(flags.verbose ? { logger: report.logger } : {}),
+          logger: flags.verbose ? report.logger : report.noticesOnly,
         }),
       );
       try {

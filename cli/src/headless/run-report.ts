@@ -70,6 +70,13 @@ export class RunReport implements RunObserver {
     },
   };
 
+  /** Of the same news only what nobody may miss. */
+  readonly noticesOnly: Logger = {
+    log: (level, message, fields) => {
+      if (fields?.["notice"] === true) this.logger.log(level, message, fields);
+    },
+  };
+
   /** Something the user should read whatever the output format is. */
   notice(text: string): void {
     const line = `cookie run: ${printable(text)}`;
