@@ -1,4 +1,9 @@
-import type { SessionId } from "@cookie-agent/sdk/protocol";
+import {
+  SessionFork,
+  type SessionId,
+  SessionResume,
+  SessionRevert,
+} from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { addChildSession } from "../../support/child-session.ts";
 import { providerToml } from "../../support/model-server.ts";
@@ -118,6 +123,29 @@ describe("[S-261] a budget is that of the whole tree", () => {
       cancelledBy("max_tokens"),
     );
     expect(kernel.server.requests).toHaveLength(2);
+  });
+
+  test("what a revert hides counts on; what a fork copied was its source's", async () => {
+    const kernel = await openTestKernel({
+      config: "[budget]\nmax_turns = 2\n",
+      answers: [done, done],
+    });
+    const { sessionId, watch } = await kernel.run("one");
+    const through_seq = watch.events.at(-1)?.seq ?? 0;
+    await kernel.run("two", { session: sessionId });
+    const forked = await kernel.client.request(SessionFork, { session_id: sessionId, through_seq });
+    await kernel.client.request(SessionRevert, { session_id: sessionId, through_seq });
+    const ends = async (opened: TestKernel, session: SessionId) =>
+      (await opened.run("more", { session })).end;
+    expect(await ends(kernel, sessionId)).toMatchObject(cancelledBy("max_turns"));
+    await kernel.close();
+    const reopened = await openTestKernel({ on: kernel });
+    await reopened.client.request(SessionResume, { session_id: sessionId });
+    expect(await ends(reopened, sessionId)).toMatchObject(cancelledBy("max_turns"));
+    reopened.server.enqueue(done, done);
+    expect(await ends(reopened, forked.session_id)).toMatchObject({ type: "run_completed" });
+    expect(await ends(reopened, forked.session_id)).toMatchObject({ type: "run_completed" });
+    expect(await ends(reopened, forked.session_id)).toMatchObject(cancelledBy("max_turns"));
   });
 
   test("a failed attempt is asked about like any other: no retry is sent once it is used up", async () => {

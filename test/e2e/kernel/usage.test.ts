@@ -3,8 +3,11 @@ import { dirname, join } from "node:path";
 import {
   AgentUsage,
   type ParamsInput,
+  SessionFork,
   type SessionId,
   SessionList,
+  SessionResume,
+  SessionRevert,
   SessionTreeUsage,
   SessionUsage,
   UsageGlobal,
@@ -272,6 +275,72 @@ describe("the usage of everything", () => {
     const { diagnostics, usage } = await globally(elsewhere, { everything: true });
     expect(usage.input_tokens).toBe(3007);
     expect(diagnostics).toEqual([expect.stringContaining(dirname(unknown))]);
+  });
+});
+
+describe("reverts and forks", () => {
+  const inputs = async (kernel: TestKernel, session_id: SessionId) => {
+    const session = await kernel.client.request(SessionUsage, { session_id });
+    const tree = await kernel.client.request(SessionTreeUsage, { session_id });
+    expect(tree.usage).toEqual(session.usage);
+    return session.usage.input_tokens;
+  };
+  /** The event that ended the first run. */
+  const firstEnd = async (log: string) => {
+    const events = await readLog(log);
+    return events.find(({ payload }) => payload.type === "run_completed")?.seq ?? 0;
+  };
+
+  test("a revert takes back what the session used, and not what was paid", async () => {
+    const { kernel, sessionId, log } = await closedKernel();
+    const reopened = await openTestKernel({ on: kernel });
+    await reopened.client.request(SessionResume, { session_id: sessionId });
+    const through_seq = await firstEnd(log);
+    await reopened.client.request(SessionRevert, { session_id: sessionId, through_seq });
+    reopened.server.enqueue(turn(5, 1));
+    await reopened.run("another two", { session: sessionId });
+    expect(await inputs(reopened, sessionId)).toBe(1005);
+    expect((await globally(reopened)).usage.input_tokens).toBe(3005);
+    await reopened.close();
+    const after = await openTestKernel({ on: kernel });
+    expect(await inputs(after, sessionId)).toBe(1005);
+    expect((await globally(after)).usage.input_tokens).toBe(3005);
+    await writeFile(join(dirname(log), "metadata"), "");
+    expect((await globally(after)).usage.input_tokens).toBe(3005);
+  });
+
+  test("a fork starts with what it copied, which is paid only once", async () => {
+    const { kernel, sessionId, log } = await closedKernel();
+    const reopened = await openTestKernel({ on: kernel });
+    const through_seq = await firstEnd(log);
+    const fork = async (of: SessionId, seq: number) => {
+      const forked = await reopened.client.request(SessionFork, {
+        session_id: of,
+        through_seq: seq,
+      });
+      return forked.session_id;
+    };
+    const first = await fork(sessionId, through_seq);
+    expect(await inputs(reopened, first)).toBe(1000);
+    expect(await globally(reopened)).toMatchObject({
+      usage: { input_tokens: 3000 },
+      session_count: 1,
+    });
+    reopened.server.enqueue(turn(7, 1), turn(11, 1));
+    await reopened.run("on the fork", { session: first });
+    const [forkLog = ""] = (await findLogs(kernel.project)).filter((path) => path.includes(first));
+    const second = await fork(first, (await readLog(forkLog)).at(-1)?.seq ?? 0);
+    await reopened.run("on the fork of the fork", { session: second });
+    expect(await inputs(reopened, second)).toBe(1018);
+    const everything = { usage: { input_tokens: 3018, request_count: 4 }, session_count: 3 };
+    expect(await globally(reopened)).toMatchObject(everything);
+    await reopened.close();
+    const after = await openTestKernel({ on: kernel });
+    expect(await globally(after)).toMatchObject(everything);
+    for (const path of await findLogs(kernel.project)) {
+      await writeFile(join(dirname(path), "metadata"), "");
+    }
+    expect(await globally(after)).toMatchObject(everything);
   });
 });
 
