@@ -46,9 +46,7 @@ export function parseLog(lines: string): LoggedEvent[] {
       const { type } = event.payload;
       if (event.payload.type === "model_turn_committed") usage = event.payload.turn.usage;
       const payload =
-        type === "model_usage_recorded"
-          ? Object.assign({ usage }, event.payload)
-          : event.payload;
+        type === "model_usage_recorded" ? Object.assign({ usage }, event.payload) : event.payload;
       known = { ...known, ...event, ...(RUN_ENDS.has(type) && { run_id: null }) };
       const { session_id, run_id, seq, timestamp } = event;
       const parsed = EVENT_PAYLOADS[type].parse(payload) as EventPayload;
