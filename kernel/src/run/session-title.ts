@@ -70,6 +70,8 @@ export class SessionTitle {
       const { maxInputMessages, maxChars } = this.#ports.config;
       const inputs = context.view.userInputs.first.slice(0, maxInputMessages);
       const owner = internalAgentOwner(context);
+      // What the turn used counts once it is on record.
+      if (context.budget !== undefined) await owner.log.flush();
       // Its start becomes durable with what the run records next, so that it costs no sync of its own.
       const log = { ...owner.log, flush: () => Promise.resolve() };
       const proposed = await askTitle({ ...owner, log }, inputs, maxChars, signal);

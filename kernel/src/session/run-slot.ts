@@ -74,7 +74,8 @@ export class RunSlot {
         log: new RunLog(log),
         gate,
         policy: () => this.#parts.policy(),
-        classify: (call, asking) => classifyCall(context, call, asking),
+        classify: (call, asking) =>
+          classifyCall(context, call, asking, (reason) => controller.abort(reason)),
         // Nobody will ever answer, so nothing of this run may go on as if somebody had said no (S 6.7, C 7.3).
         ...(services.headless && { onEscalated: () => controller.abort(PERMISSION) }),
       },

@@ -7,7 +7,12 @@ import {
 import { describe, expect, test } from "vitest";
 import { addChildSession } from "../../support/child-session.ts";
 import { providerToml } from "../../support/model-server.ts";
-import { openTestKernel, type TestKernel } from "../../support/open-test-kernel.ts";
+import {
+  ALLOW_ALL,
+  agentDocument,
+  openTestKernel,
+  type TestKernel,
+} from "../../support/open-test-kernel.ts";
 import { findLogs } from "../../support/session-log.ts";
 
 const PRICES = `
@@ -178,4 +183,53 @@ test("an unpriced request does not use up cost, and that is told once", async ()
       fields: { notice: true },
     },
   ]);
+});
+
+describe("internal agents", () => {
+  const asking = { primary: agentDocument({ ...ALLOW_ALL, bash: "ask" }) };
+  const call = (command: string) => ({ calls: [{ name: "bash", arguments: { command } }], usage });
+  const allow = { text: '{"decision":"allow"}', usage };
+
+  test("[S-261] what they used counts", async () => {
+    const kernel = await openTestKernel({
+      agents: asking,
+      config: "[budget]\nmax_tokens = 300\n",
+      answers: [call("echo one"), call("echo two"), done],
+    });
+    kernel.server.answerAsides("approval", allow);
+    const { end, watch } = await kernel.run("go");
+    // Two turns and the classifier's first answer; its second one may not be asked for.
+    expect(end).toMatchObject(cancelledBy("max_tokens"));
+    expect(kernel.server.requests).toHaveLength(2);
+    expect(kernel.server.asides).toHaveLength(1);
+    const outcomes = watch.payloads("tool_call_terminated").map(({ outcome }) => outcome);
+    expect(outcomes).toEqual(["completed", "cancelled"]);
+  });
+
+  test("[S-261] a classifier that may not be asked approves nothing, and the run says why it ends", async () => {
+    const kernel = await openTestKernel({
+      agents: asking,
+      headless: true,
+      config: "[budget]\nmax_turns = 1\n",
+      answers: [call("echo one"), done],
+    });
+    kernel.server.answerAsides("approval", allow);
+    const { end, watch } = await kernel.run("go");
+    expect(end).toMatchObject(cancelledBy("max_turns"));
+    expect(kernel.server.asides).toEqual([]);
+    expect(watch.payloads("approval_finalized")[0]?.decision.status).toBe("cancelled");
+  });
+
+  test("[S-261] a title that may not be asked for is the beginning of the first message", async () => {
+    const kernel = await openTestKernel({
+      config: "[budget]\nmax_turns = 1\n[session_title]\n",
+      answers: [done],
+    });
+    kernel.server.answerAsides("session_title", { text: "Asked" });
+    const { end, watch } = await kernel.run("go on");
+    expect(end).toMatchObject({ type: "run_completed" });
+    const { payload } = await watch.event("session_title_committed");
+    expect(payload.change).toEqual({ kind: "fallback_set", title: "go on" });
+    expect(kernel.server.asides).toEqual([]);
+  });
 });
