@@ -51,6 +51,8 @@ export interface ContextCompactionConfig {
   readonly auto: boolean;
   readonly trigger: CompactionTrigger;
   readonly maxSummaryBytes: number;
+  /** Of the newest messages that stay beside the summary; 0: none. */
+  readonly keepRecentTokens: number;
 }
 
 export type CacheTtl = "one_hour" | "five_minutes";

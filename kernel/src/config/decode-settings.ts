@@ -101,13 +101,14 @@ function decodeApproval(value: unknown, table: string): ApprovalConfig {
 }
 
 function decodeContextCompaction(value: unknown, table: string): ContextCompactionConfig {
-  const known = ["auto", "trigger", "buffer_tokens", "max_summary_bytes"];
+  const known = ["auto", "trigger", "buffer_tokens", "max_summary_bytes", "keep_recent_tokens"];
   const reader = new TableReader(value, [table], known);
   return {
     auto: reader.boolean("auto") ?? true,
     trigger: decodeTrigger(reader),
     maxSummaryBytes:
       reader.integer("max_summary_bytes", { min: 1, max: 2 * 1024 * 1024 }) ?? 262_144,
+    keepRecentTokens: reader.integer("keep_recent_tokens", { min: 0 }) ?? 16_384,
   };
 }
 

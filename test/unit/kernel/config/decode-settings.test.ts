@@ -18,6 +18,7 @@ describe("defaults", () => {
       auto: true,
       trigger: { kind: "percent", percent: 70 },
       maxSummaryBytes: 262_144,
+      keepRecentTokens: 16_384,
     });
   });
 
