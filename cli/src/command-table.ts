@@ -9,6 +9,7 @@ import { pluginStatus } from "./commands/plugin/status.ts";
 import { testPlugin } from "./commands/plugin/test.ts";
 import { trustPlugin } from "./commands/plugin/trust.ts";
 import { run } from "./commands/run.ts";
+import { compactSession } from "./commands/session/compact.ts";
 import { forkSession } from "./commands/session/fork.ts";
 import { listSessions } from "./commands/session/list.ts";
 import { renameSession } from "./commands/session/rename.ts";
@@ -31,6 +32,7 @@ export const COMMAND_TABLE: Readonly<Record<string, Command>> = {
   "plugin:trust": trustPlugin,
   run,
   "session:fork": forkSession,
+  "session:compact": compactSession,
   "session:list": listSessions,
   "session:rename": renameSession,
   "session:revert": revertSession,

@@ -51,6 +51,12 @@ export function describeEvent(payload: EventPayload): string | null {
       return row("agent", `failed: ${payload.failure.message}`);
     case "model_fallback":
       return row("fallback", `${payload.from.model} to ${payload.to.model}`);
+    case "context_checkpoint_committed": {
+      const { input_tokens_before: before, input_tokens_after: after } = payload.budgets;
+      return row("summary", `of the conversation so far: ${before} to ${after} tokens`);
+    }
+    case "context_rehydrated":
+      return row("files", payload.files.map(({ path }) => path).join(", "));
     case "run_completed":
       return row("run", "completed");
     case "run_failed":

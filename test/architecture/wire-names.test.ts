@@ -73,6 +73,7 @@ describe("what others have written down", () => {
       "run.steer",
       "run.tool_stdin",
       "runtime.snapshot.get",
+      "session.compact",
       "session.create",
       "session.fork",
       "session.get",
@@ -152,6 +153,8 @@ describe("what others have written down", () => {
       "internal_agent_failed",
       "internal_agent_cancelled",
       "internal_agent_interrupted",
+      "context_checkpoint_committed",
+      "context_rehydrated",
     ]);
   });
 
@@ -200,6 +203,8 @@ describe("what others have written down", () => {
       "internal_agent_failed",
       "internal_agent_cancelled",
       "internal_agent_interrupted",
+      "context_checkpoint_committed",
+      "context_rehydrated",
     ]);
   });
 

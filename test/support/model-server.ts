@@ -160,6 +160,8 @@ export function providerToml(
     model?: string;
     apiKey?: string;
     media?: ScriptedMedia;
+    /** 200,000 when absent. */
+    contextTokens?: number;
   } = {},
 ): string {
   const { name = "test", wire = "openai-chat", model = "scripted", apiKey = "test-key" } = options;
@@ -178,8 +180,8 @@ display_name = "Scripted"
 [providers."custom.${name}".models."${model}".capabilities]
 input = ${JSON.stringify(["text", ...Object.keys(media)])}
 output = ["text"]
-context_tokens = 200000
-output_tokens = 32000
+context_tokens = ${options.contextTokens ?? 200_000}
+output_tokens = ${Math.min(32_000, options.contextTokens ?? 32_000)}
 tool_calling = true
 parallel_tool_calls = true
 structured_output = false

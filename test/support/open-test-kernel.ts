@@ -43,6 +43,8 @@ export interface TestKernelOptions {
   readonly wire?: Wire;
   /** What the model takes beside text. */
   readonly media?: ScriptedMedia;
+  /** Of the model, in tokens. */
+  readonly contextTokens?: number;
   /** Added to config.toml after the provider. Without its own `[session_title]` no titles are made. */
   readonly config?: string;
   /** Agent documents by id; by default `primary`, which may do everything. */
@@ -195,11 +197,18 @@ async function configure(
   server: ModelServer,
   options: TestKernelOptions,
 ): Promise<void> {
-  const { wire, apiKey, media, agents = { primary: agentDocument(ALLOW_ALL) } } = options;
+  const {
+    wire,
+    apiKey,
+    media,
+    contextTokens,
+    agents = { primary: agentDocument(ALLOW_ALL) },
+  } = options;
   const provider = providerToml(server, {
     ...(wire && { wire }),
     ...(apiKey && { apiKey }),
     ...(media && { media }),
+    ...(contextTokens !== undefined && { contextTokens }),
   });
   const config = options.config ?? "";
   // A title comes beside its run, so the order of events would differ from time to time.

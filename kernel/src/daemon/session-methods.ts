@@ -1,4 +1,5 @@
 import {
+  SessionCompact,
   SessionCreate,
   SessionGet,
   SessionList,
@@ -30,6 +31,10 @@ export function registerSessionMethods(route: Route, { sessions }: ClientService
       session: { ...actor.meta(), access: "owned" as const },
       selection: actor.nextSelection(),
     };
+  });
+  route(SessionCompact, async ({ session_id, focus }, signal) => {
+    const actor = await sessions.adopt(session_id);
+    return actor.compact(focus ?? null, signal);
   });
   route(SessionSetPermissionMode, async ({ session_id, mode }) => {
     const actor = await sessions.adopt(session_id);

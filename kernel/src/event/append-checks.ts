@@ -5,6 +5,7 @@ import {
   type StoredEvent,
 } from "@cookie-agent/sdk/protocol";
 import { ApprovalChecks } from "./approval-checks.ts";
+import { CheckpointChecks } from "./checkpoint-checks.ts";
 import type { EventDraft } from "./event-draft.ts";
 import { INTERNAL_AGENT_EVENTS, InternalAgentChecks } from "./internal-agent-checks.ts";
 import { requireRule } from "./require-rule.ts";
@@ -43,6 +44,7 @@ export class AppendChecks {
   readonly #toolCalls = new ToolCallChecks(this.#journal);
   readonly #approvals = new ApprovalChecks(this.#journal);
   readonly #internalAgents = new InternalAgentChecks(this.#journal);
+  readonly #checkpoints = new CheckpointChecks(this.#journal);
   readonly #endedRuns = new Set<RunId>();
   readonly #session: { run: RunState | undefined; modelTurnSeq: number } = {
     run: undefined,
@@ -52,7 +54,7 @@ export class AppendChecks {
   /** Throws `engine` without any change, or counts the draft as written until `undo`. */
   admit(draft: EventDraft, seq: number): void {
     this.check(draft, seq);
-    this.#advance(draft);
+    this.#advance(draft, seq);
   }
 
   /** Like `admit`, for an event that changes nothing here. */
@@ -67,7 +69,7 @@ export class AppendChecks {
     const starts = event.payload.type === "run_started";
     if (runId !== null && !starts && this.#session.run?.runId !== runId) this.#endedRuns.add(runId);
     this.#journal.pause();
-    this.#advance({ payload: event.payload, runId });
+    this.#advance({ payload: event.payload, runId }, event.seq);
     this.#journal.resume();
   }
 
@@ -108,6 +110,10 @@ export class AppendChecks {
       return;
     }
     this.#internalAgents.check(payload, runId);
+    const { run: active } = this.#session;
+    const isQuiet =
+      active === undefined || (active.runId === runId && active.attempt === undefined);
+    this.#checkpoints.check(payload, seq, isQuiet);
     if (runId === null) return;
     const run = this.#session.run?.runId === runId ? this.#session.run : undefined;
     if (run === undefined) {
@@ -165,9 +171,10 @@ export class AppendChecks {
     }
   }
 
-  #advance({ payload, runId }: EventDraft): void {
+  #advance({ payload, runId }: EventDraft, seq: number): void {
     if (payload.type === "session_reverted") this.#endRun(this.#session.run?.runId);
     this.#internalAgents.advance(payload, runId);
+    this.#checkpoints.advance(payload, seq);
     if (runId === null) return;
     this.#toolCalls.advance(payload, runId);
     this.#approvals.advance(payload, runId);

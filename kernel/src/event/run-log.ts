@@ -32,6 +32,11 @@ export class RunLog implements SessionRecord {
     this.#held.push(...drafts);
   }
 
+  /** Not recorded yet. */
+  get held(): readonly EventDraft[] {
+    return this.#held;
+  }
+
   /** Resolves when everything held so far is durable; rejects when it could not be recorded. */
   flush(): Promise<void> {
     const drafts = this.#held;

@@ -12,7 +12,7 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import type { AgentDocument } from "../config/agent-document.ts";
 import type { ContextDocument } from "../config/agents-md.ts";
-import type { Config, ModelRetryConfig } from "../config/config.ts";
+import type { Config, ContextCompactionConfig, ModelRetryConfig } from "../config/config.ts";
 import type { EventDraft } from "../event/event-draft.ts";
 import type { InternalAgentSources } from "../internal-agent/run-internal-agent.ts";
 import type { BoundModel } from "../model/bound-model.ts";
@@ -44,6 +44,7 @@ export interface AdmittedRun {
   readonly systemPrompt: string;
   readonly promptFingerprint: string;
   readonly retry: ModelRetryConfig;
+  readonly compaction: ContextCompactionConfig;
   readonly internalAgents: InternalAgentSources;
   readonly revisions: Revisions;
   /** What plugins put before the submitted input. */
@@ -135,6 +136,7 @@ export async function admitRun(
     systemPrompt: snapshot.composed_prompt,
     promptFingerprint: snapshot.prompt_fingerprint,
     retry: facts.config.modelRetry,
+    compaction: facts.config.contextCompaction,
     internalAgents: { agents: facts.agents, models: facts.models },
     revisions: facts.revisions([document]),
   };

@@ -19,7 +19,7 @@ import type { Speculation } from "../tool/speculation.ts";
 import { type AttemptHooks, attemptHooks } from "./attempt-hooks.ts";
 import { withContextDocuments } from "./compose-prompt.ts";
 import { DeltaGatherer } from "./delta-gatherer.ts";
-import { fallBack, lastError, type TurnFailure } from "./fall-back.ts";
+import { fallBack, lastError, type TurnFailure, tooLong } from "./fall-back.ts";
 import { mayRefuseMedia } from "./judged-media.ts";
 import type { RunContext } from "./run-context.ts";
 import type { LoadMedia } from "./supply-media.ts";
@@ -43,6 +43,7 @@ export type TurnOutcome =
  */
 export async function attemptTurn(context: RunContext, signal: AbortSignal): Promise<TurnOutcome> {
   for (;;) {
+    if (context.watch.isDueBeforeRequest) await context.watch.compact(signal);
     if (signal.aborted) return { kind: "cancelled" };
     const exceeded = context.budget?.check() ?? null;
     if (exceeded !== null) return { kind: "cancelled", reason: exceeded.reason };
@@ -55,6 +56,12 @@ export async function attemptTurn(context: RunContext, signal: AbortSignal): Pro
       continue;
     }
     const kind = classifyFailure(failure);
+    if (failure.kind === "context_length") {
+      const problem = await context.watch.recover(signal);
+      if (problem !== null) return tooLong(failure, problem);
+      context.position.retries += 1;
+      continue;
+    }
     if (mayRetry(context.run.retry, kind, context.position.retries)) {
       const delayMs = retryDelayMs(
         context.run.retry,
@@ -69,6 +76,7 @@ export async function attemptTurn(context: RunContext, signal: AbortSignal): Pro
     const stays =
       kind === "fail_run" ? lastError(failure) : await fallBack(context, failure, signal);
     if (stays !== null) return stays;
+    context.watch.fellBack();
   }
 }
 
@@ -90,6 +98,7 @@ async function attemptOnce(
   ]);
   let speculation = context.speculate();
   try {
+    context.watch.requested();
     let request = buildRequest(context, model);
     if (hooks !== null)
       request = await passRequest(hooks, request, { context, attemptId, isPrepared });
@@ -204,9 +213,11 @@ async function streamTurn(
       switch (part.type) {
         case "text_delta":
         case "reasoning_delta":
+          context.watch.answered();
           deltas.add(part.type, part.text);
           break;
         case "tool_named":
+          context.watch.answered();
           speculation.toolNamed(part.name);
           break;
         case "tool_arguments":
@@ -307,6 +318,7 @@ function commitTurn(
     }),
   ]);
   context.position.retries = 0;
+  context.watch.committed(turn.usage);
   return turnSeq;
 }
 

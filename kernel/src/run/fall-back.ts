@@ -70,3 +70,9 @@ export function lastError(failure: ModelErrorSummary): TurnFailure {
     error: { code: "model_error", message: failure.message, model_error: failure },
   };
 }
+
+/** The run ends because its conversation is longer than the model takes, and could not be made shorter. */
+export function tooLong(failure: ModelErrorSummary, problem: string): TurnFailure {
+  const message = safeText(`${failure.message}: ${problem}`, 4096);
+  return { kind: "failed", error: { code: "model_error", message, model_error: failure } };
+}

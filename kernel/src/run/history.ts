@@ -9,35 +9,57 @@ import type {
 import type { ContextDocument } from "../config/agents-md.ts";
 import type { HistoryMessage } from "../model/bound-model.ts";
 import { mediaOfResult } from "../model/place-media.ts";
+import { rehydratedMessage, summaryMessage, withoutMedia } from "./checkpoint-messages.ts";
 import { JudgedMedia } from "./judged-media.ts";
+import { byteLengthOf, byteLengthOfResult } from "./message-size.ts";
 
 type ToolMessage = Extract<HistoryMessage, { role: "tool" }>;
 type CallResult = ToolMessage["results"][number];
+
+/** What is known of one message; the answers to calls belong to the event that made the calls. */
+export interface MessageFacts {
+  /** 0: it stands for events and is none. */
+  readonly seq: number;
+  byteLength: number;
+}
+
+/** The newest checkpoint of the history. */
+export interface LastCheckpoint {
+  readonly seq: number;
+  /** Files that came back after it, oldest reading first. */
+  readonly rehydrated: readonly string[];
+}
 
 /** One committed turn whose calls are answered in model order, whatever order they ended in (T-024). */
 interface OpenTurn {
   readonly turnSeq: number;
   readonly message: { role: "tool"; results: CallResult[] };
+  readonly facts: MessageFacts;
   readonly slots: Map<number, number>;
   unanswered: number;
 }
 
 /**
  * What the model has been told and has said, kept as the messages of the next request. Messages are added and
- * never rebuilt, so whoever maps them can remember the mapping per message.
+ * never rebuilt, so whoever maps them can remember the mapping per message. A checkpoint drops those it stands for.
  */
 export class History {
-  readonly #messages: HistoryMessage[] = [];
+  #messages: HistoryMessage[] = [];
+  /** Of each message. */
+  #facts: MessageFacts[] = [];
+  #byteLength = 0;
+  #checkpoint: LastCheckpoint | null = null;
+  #runFromSeq = 0;
   readonly #callIds = new Set<string>();
   #open: OpenTurn | null = null;
   #hasMedia = false;
   #selected: ModelSelection | null = null;
   /** What each model made of the media in the messages. */
-  readonly media = new JudgedMedia();
+  media = new JudgedMedia();
   contextDocuments: readonly ContextDocument[] = [];
 
   apply(event: StoredEvent): void {
-    const { payload } = event;
+    const { payload, seq } = event;
     this.media.apply(payload);
     switch (payload.type) {
       case "agent_md_loaded":
@@ -45,20 +67,27 @@ export class History {
         break;
       case "run_started":
         this.#selected = payload.selection.model;
+        this.#runFromSeq = seq;
         break;
       case "session_reverted":
         // Calls that it cut off are not answered any more.
         this.#open = null;
         break;
       case "message_injected":
-        this.#inject(payload);
+        this.#inject(payload, seq);
         break;
       case "user_input_submitted":
         this.#open = null;
-        this.#messages.push({ role: "user", text: payload.input });
+        this.#push({ role: "user", text: payload.input }, seq);
         break;
       case "model_turn_committed":
-        this.#commit(payload);
+        this.#commit(payload, seq);
+        break;
+      case "context_checkpoint_committed":
+        this.#foldAway(payload, seq);
+        break;
+      case "context_rehydrated":
+        this.#rehydrate(payload);
         break;
       case "tool_call_terminated":
         this.#answer(payload.owner, payload);
@@ -73,6 +102,25 @@ export class History {
     return this.#messages;
   }
 
+  /** Of each message, in their order. */
+  get facts(): readonly Readonly<MessageFacts>[] {
+    return this.#facts;
+  }
+
+  /** Of all messages together. */
+  get byteLength(): number {
+    return this.#byteLength;
+  }
+
+  get checkpoint(): LastCheckpoint | null {
+    return this.#checkpoint;
+  }
+
+  /** Where the newest run begins. */
+  get runFromSeq(): number {
+    return this.#runFromSeq;
+  }
+
   /** Whether any result holds media, which then have to be supplied with each request. */
   get hasMedia(): boolean {
     return this.#hasMedia;
@@ -84,23 +132,23 @@ export class History {
   }
 
   /** A system message may not stand in the middle of a conversation, so it is told by the side of the user. */
-  #inject({ role, input }: EventPayloadOf<"message_injected">): void {
+  #inject({ role, input }: EventPayloadOf<"message_injected">, seq: number): void {
     this.#open = null;
     if (role === "assistant" && this.#selected !== null) {
       const content = [{ type: "text" as const, text: input }];
-      this.#messages.push({ role, content, model: this.#selected });
+      this.#push({ role, content, model: this.#selected }, seq);
       return;
     }
     const text =
       role === "user" ? input : `<injected_message role="${role}">\n${input}\n</injected_message>`;
-    this.#messages.push({ role: "user", text, injected: true });
+    this.#push({ role: "user", text, injected: true }, seq);
   }
 
-  #commit(payload: EventPayloadOf<"model_turn_committed">): void {
+  #commit(payload: EventPayloadOf<"model_turn_committed">, seq: number): void {
     this.#open = null;
     const { content } = payload.turn;
     if (content.length === 0) return;
-    this.#messages.push({ role: "assistant", content, model: payload.resolved_model });
+    this.#push({ role: "assistant", content, model: payload.resolved_model }, seq);
     const slots = new Map<number, number>();
     const results: CallResult[] = [];
     for (const [index, part] of content.entries()) {
@@ -111,10 +159,10 @@ export class History {
     }
     if (results.length === 0) return;
     const message = { role: "tool" as const, results };
-    this.#messages.push(message);
     this.#open = {
       turnSeq: payload.model_turn_seq,
       message,
+      facts: this.#push(message, seq),
       slots,
       unanswered: results.length,
     };
@@ -125,14 +173,59 @@ export class History {
     const slot = open?.slots.get(owner.content_index);
     const before = slot === undefined ? undefined : open?.message.results[slot];
     if (!open || open.turnSeq !== owner.model_turn_seq || slot === undefined || !before) return;
-    open.message.results[slot] = {
+    const result: CallResult = {
       callId: before.callId,
       name: before.name,
       ...renderResult(payload),
       ...this.#mediaOf(payload.result),
     };
+    open.message.results[slot] = result;
+    const grownBytes = byteLengthOfResult(result) - byteLengthOfResult(before);
+    open.facts.byteLength += grownBytes;
+    this.#byteLength += grownBytes;
     open.unanswered -= 1;
     if (open.unanswered === 0) this.#open = null;
+  }
+
+  #push(message: HistoryMessage, seq: number): MessageFacts {
+    const facts = { seq, byteLength: byteLengthOf(message) };
+    this.#messages.push(message);
+    this.#facts.push(facts);
+    this.#byteLength += facts.byteLength;
+    return facts;
+  }
+
+  /** A window of a provider's own is none that can be sent, so the messages stay (S 10.4). */
+  #foldAway(payload: EventPayloadOf<"context_checkpoint_committed">, seq: number): void {
+    const { checkpoint, boundaries } = payload;
+    if (checkpoint.type !== "internal_summary") return;
+    const fromSeq = boundaries.recent_from_seq ?? boundaries.source_through_seq + 1;
+    const first = this.#facts.findIndex((facts) => facts.seq >= fromSeq);
+    const kept = first < 0 ? [] : this.#messages.slice(first).map(withoutMedia);
+    const keptFacts = first < 0 ? [] : this.#facts.slice(first);
+    this.#messages = [];
+    this.#facts = [];
+    this.#open = null;
+    this.#hasMedia = false;
+    this.media = new JudgedMedia();
+    this.#byteLength = 0;
+    this.#checkpoint = { seq, rehydrated: [] };
+    this.#push(summaryMessage(checkpoint.summary), 0);
+    kept.forEach((message, index) => {
+      this.#push(message, keptFacts[index]?.seq ?? 0);
+    });
+  }
+
+  /** Right behind the summary, before what was kept beside it. */
+  #rehydrate({ files }: EventPayloadOf<"context_rehydrated">): void {
+    const checkpoint = this.#checkpoint;
+    if (checkpoint === null || checkpoint.rehydrated.length > 0) return;
+    const message = rehydratedMessage(files);
+    const facts = { seq: 0, byteLength: byteLengthOf(message) };
+    this.#messages = this.#messages.toSpliced(1, 0, message);
+    this.#facts = this.#facts.toSpliced(1, 0, facts);
+    this.#byteLength += facts.byteLength;
+    this.#checkpoint = { ...checkpoint, rehydrated: files.map(({ path }) => path) };
   }
 
   #mediaOf(result: ToolResult | null): Pick<CallResult, "attachments" | "additional"> {

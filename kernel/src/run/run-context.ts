@@ -7,6 +7,8 @@ import type { DispatchStages } from "../tool/dispatch-stages.ts";
 import { Speculation } from "../tool/speculation.ts";
 import type { BudgetCheck } from "../usage/budget-check.ts";
 import type { AdmittedRun } from "./admit-run.ts";
+import type { ContextEstimator } from "./context-estimator.ts";
+import { ContextWatch } from "./context-watch.ts";
 import type { History } from "./history.ts";
 import { createSessionRights } from "./session-rights.ts";
 import type { UserInputs } from "./user-inputs.ts";
@@ -14,11 +16,13 @@ import type { UserInputs } from "./user-inputs.ts";
 /** What a run reads of its session's fold. */
 export interface RunView {
   readonly history: History;
+  readonly estimator: ContextEstimator;
   readonly pendingInputs: readonly { readonly seq: number; readonly text: string }[];
   /** Seqs of submitted inputs that no request has included yet. */
   readonly unappliedInputs: readonly number[];
   readonly modelTurnSeq: number;
   readonly inputThroughSeq: number;
+  readonly lastSeq: number;
   readonly title: string | null;
   readonly titleBlocked: boolean;
   readonly userInputs: UserInputs;
@@ -49,6 +53,7 @@ export class RunContext {
   /** Undefined: the tree may use what it likes. */
   readonly budget: BudgetCheck | undefined;
   readonly position: ChainPosition = { index: 0, retries: 0, attempts: 0 };
+  readonly watch = new ContextWatch(this);
   /** Of the last request. */
   media: SuppliedMedia = NO_MEDIA;
   readonly #session = createSessionRights(this);

@@ -52,6 +52,9 @@ export async function runLoop(
     if (turns === settings.maxTurns && asksForCalls(outcome)) settings.stop(TURNS);
     const hasCalls =
       outcome.kind === "committed" && (await carryOut(context, settings, outcome, signal));
+    if (outcome.kind === "committed" && context.watch.isDueAfter(outcome.turn) && !signal.aborted) {
+      await context.watch.compact(signal);
+    }
     const isOver = await settings.atInputBoundary(async () => {
       const end = endOf(outcome, signal);
       if (end === null) {

@@ -31,7 +31,9 @@ import { sha256Hex } from "../support/digest.ts";
 import { Mailbox } from "../support/mailbox.ts";
 import type { UsageCells } from "../usage/usage-cells.ts";
 import { asksAboutAdmission, asksAboutInput, passAdmission, passInput } from "./admission-hooks.ts";
+import { BarrierCommands } from "./barrier-commands.ts";
 import { passFork, passRevert } from "./branch-hooks.ts";
+import type { CompactedSession } from "./compact-session.ts";
 import { describeSession } from "./describe-session.ts";
 import { insertRule } from "./permission-overlay.ts";
 import { titleChange } from "./rename-session.ts";
@@ -69,6 +71,7 @@ export class SessionActor {
   readonly #gate: ApprovalGate;
   #knownPolicy: Policy | undefined;
   readonly #mailbox = new Mailbox();
+  readonly #barriers = new BarrierCommands();
   readonly #slot: RunSlot;
   #quiet: Promise<void> | undefined;
 
@@ -187,17 +190,19 @@ export class SessionActor {
    * with `session_running`, `invalid_sequence` or `operation_blocked`, and then changes nothing.
    */
   revert(throughSeq: number): Promise<string | null> {
-    return this.#mailbox.run(async () => {
-      this.#requireWritable();
-      await this.#requireIdle();
-      requireSeq(throughSeq, this.#log.events.tipSeq);
-      const instructions = await passRevert(this.#parts, throughSeq);
-      await this.#slot.giveUpTitle();
-      await this.#slot.settle();
-      await this.#log.events.revert(throughSeq);
-      await this.#saveMetadata();
-      return instructions;
-    });
+    return this.#barriers.run("revert", () =>
+      this.#mailbox.run(async () => {
+        this.#requireWritable();
+        await this.#requireIdle();
+        requireSeq(throughSeq, this.#log.events.tipSeq);
+        const instructions = await passRevert(this.#parts, throughSeq);
+        await this.#slot.giveUpTitle();
+        await this.#slot.settle();
+        await this.#log.events.revert(throughSeq);
+        await this.#saveMetadata();
+        return instructions;
+      }),
+    );
   }
 
   /** Whether the session may be forked at an event; rejects with `invalid_sequence` or `operation_blocked`. */
@@ -213,6 +218,25 @@ export class SessionActor {
   /** Asks the run to stop; idempotent. True while the run had not ended by itself (S-148). */
   cancel(runId: RunId, reason: string | null): boolean {
     return this.#slot.cancel(runId, reason);
+  }
+
+  /** Summarizes the conversation of an idle session; `signal` stops it (S-224). */
+  compact(focus: string | null, signal: AbortSignal): Promise<CompactedSession> {
+    return this.#barriers.run("compact", () =>
+      this.#mailbox.run(async () => {
+        await this.#services.ready();
+        this.#requireWritable();
+        await this.#requireIdle();
+        await this.#slot.settle();
+        const { compactSession } = await import("./compact-session.ts");
+        const selection = this.nextSelection();
+        const wanted = { selection, focus, policy: () => this.#policy() };
+        const stop = AbortSignal.any([signal, this.#closing.signal]);
+        const compacted = await compactSession(this.#parts, wanted, stop);
+        await this.#saveMetadata();
+        return compacted;
+      }),
+    );
   }
 
   setMode(mode: PermissionMode): void {

@@ -15,6 +15,7 @@ import type {
   ToolCallOwner,
 } from "@cookie-agent/sdk/protocol";
 import { UsageSum } from "@cookie-agent/sdk/protocol";
+import { ContextEstimator } from "../run/context-estimator.ts";
 import { History } from "../run/history.ts";
 import { UserInputs } from "../run/user-inputs.ts";
 import { usageOf } from "../usage/usage-event.ts";
@@ -44,6 +45,8 @@ export interface OpenCall {
 export class SessionState {
   readonly history = new History();
   readonly usage = new UsageSum();
+  /** Not folded: what providers reported while this process ran. */
+  readonly estimator = new ContextEstimator();
   /** By the `client_run_id` that each was started with. */
   readonly runs = new Map<string, RunRecord>();
   readonly openCalls = new Map<ToolCallId, OpenCall>();

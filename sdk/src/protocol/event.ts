@@ -7,6 +7,12 @@ import {
   UserDecision,
 } from "./approval.ts";
 import {
+  Checkpoint,
+  CheckpointBoundaries,
+  CheckpointBudgets,
+  RehydratedFile,
+} from "./compaction.ts";
+import {
   ModelErrorSummary,
   ModelSelection,
   ModelTurn,
@@ -67,6 +73,7 @@ export const PluginDiagnosticKind = z.enum([
   "unsupported_capability",
   "context_mismatch",
   "rate_limited",
+  "compaction_failed",
   "recovery_failed",
   "recovery_disabled",
 ]);
@@ -453,6 +460,16 @@ export const EVENT_PAYLOADS = {
     ...internalRun,
     reason: boundedText(1, 256).nullable(),
   }),
+  /** Earlier messages gave way to what stands for them. */
+  context_checkpoint_committed: payload("context_checkpoint_committed", {
+    checkpoint: Checkpoint,
+    boundaries: CheckpointBoundaries,
+    budgets: CheckpointBudgets,
+  }),
+  /** Files that were read before a checkpoint, as they are now; oldest reading first. */
+  context_rehydrated: payload("context_rehydrated", {
+    files: z.array(RehydratedFile).min(1).max(5),
+  }),
 } as const;
 
 export type EventType = keyof typeof EVENT_PAYLOADS;
@@ -486,6 +503,8 @@ export const RUNLESS_EVENTS: Readonly<Record<"must" | "may", ReadonlySet<string>
     "internal_agent_failed",
     "internal_agent_cancelled",
     "internal_agent_interrupted",
+    "context_checkpoint_committed",
+    "context_rehydrated",
   ]),
 };
 

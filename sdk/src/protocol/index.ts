@@ -51,6 +51,7 @@ export {
   ToolOutputGap,
   ToolOutputSnapshot,
 } from "./client-methods.ts";
+export { RehydratedFile, SessionCompact } from "./compaction.ts";
 export { type DeclarationProblem, findDeclarationProblem } from "./declaration-problem.ts";
 export {
   ToolClaim,

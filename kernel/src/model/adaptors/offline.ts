@@ -100,8 +100,8 @@ async function* playTurn(
   yield { type: "finish", turn: { ...turn, content }, warnings: [] };
 }
 
-function stepsOfTurn({ history, tools }: ModelRequest): Step[] {
-  if (tools.length === 0) return [{ kind: "say", text: WITHOUT_TOOLS }];
+function stepsOfTurn({ history, tools, isAside }: ModelRequest): Step[] {
+  if (tools.length === 0 || isAside === true) return [{ kind: "say", text: WITHOUT_TOOLS }];
   const start = history.findLastIndex((message) => message.role === "user");
   const input = history[start];
   if (input?.role !== "user") return [{ kind: "say", text: NOTE }];
