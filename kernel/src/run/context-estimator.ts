@@ -19,7 +19,8 @@ export class ContextEstimator {
 
   /** A request of this size was answered; `inputTokens` as reported, null when it was not. */
   measured(byteLength: number, inputTokens: number | null): void {
-    if (inputTokens === null || inputTokens * MAX_BYTES_PER_TOKEN < byteLength) return;
+    if (inputTokens === null || byteLength === 0) return;
+    if (inputTokens * MAX_BYTES_PER_TOKEN < byteLength) return;
     this.#last = { inputTokens, byteLength };
     this.#tokensPerByte = inputTokens / byteLength;
   }
