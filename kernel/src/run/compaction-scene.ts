@@ -2,6 +2,7 @@ import type { RunId } from "@cookie-agent/sdk/protocol";
 import type { RunLog } from "../event/run-log.ts";
 import type { HookSite } from "../plugin/hook-site.ts";
 import type { DispatchStages } from "../tool/dispatch-stages.ts";
+import type { BudgetCheck } from "../usage/budget-check.ts";
 import type { AdmittedRun } from "./admit-run.ts";
 import type { ContextEstimator } from "./context-estimator.ts";
 import type { History } from "./history.ts";
@@ -21,6 +22,8 @@ export interface CompactionScene {
   readonly stages: Pick<DispatchStages, "artifacts" | "hooks" | "policy">;
   /** Canonical; also the working directory of calls. */
   readonly workspaceRoot: string;
+  /** Undefined: no budget is configured. */
+  readonly budget: BudgetCheck | undefined;
   lastSeq(): number;
   inputThroughSeq(): number;
 }

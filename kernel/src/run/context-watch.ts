@@ -17,7 +17,7 @@ const ADVICE =
 
 /** A run as far as the length of its conversation is concerned. */
 export interface WatchedRun
-  extends Pick<CompactionScene, "run" | "log" | "stages" | "workspaceRoot"> {
+  extends Pick<CompactionScene, "run" | "log" | "stages" | "workspaceRoot" | "budget"> {
   readonly view: Pick<CompactionScene, "history" | "estimator"> & {
     readonly lastSeq: number;
     readonly inputThroughSeq: number;
@@ -133,7 +133,7 @@ export class ContextWatch {
 
   async #compact(request: CompactionRequest, signal: AbortSignal): Promise<CompactionResult> {
     const { compactContext } = await import("./compact-context.ts");
-    const { run, view, position, log, stages, workspaceRoot, callContext } = this.#context;
+    const { run, view, position, log, stages, workspaceRoot, budget, callContext } = this.#context;
     const result = await compactContext(
       {
         runId: run.runId,
@@ -145,6 +145,7 @@ export class ContextWatch {
         log,
         stages,
         workspaceRoot,
+        budget,
         lastSeq: () => view.lastSeq,
         inputThroughSeq: () => view.inputThroughSeq,
       },

@@ -59,7 +59,7 @@ export async function summarize(
 type Outcome = Awaited<ReturnType<typeof runInternalAgent>>;
 
 function ask(
-  { run, chainIndex, log, runId }: CompactionScene,
+  { run, chainIndex, log, runId, budget }: CompactionScene,
   { instruction, end }: Asked,
   request: (model: BoundModel) => Request,
   signal: AbortSignal,
@@ -71,6 +71,7 @@ function ask(
       sources: run.internalAgents,
       parentModels: run.chain.slice(chainIndex),
       retry: run.retry,
+      forbids: () => budget?.check()?.reason ?? null,
     },
     {
       kind: "context_compaction",

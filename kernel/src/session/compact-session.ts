@@ -43,6 +43,7 @@ export async function compactSession(
       log: new RunLog(log),
       stages: { ...services.stages, policy: wanted.policy },
       workspaceRoot,
+      budget: parts.budget,
       lastSeq: () => state.lastSeq,
       inputThroughSeq: () => state.inputThroughSeq,
     },
