@@ -78,6 +78,7 @@ describe("what others have written down", () => {
       "session.fork",
       "session.get",
       "session.list",
+      "session.permission.clear",
       "session.permission.get",
       "session.permission.set",
       "session.rename",
@@ -155,6 +156,7 @@ describe("what others have written down", () => {
       "internal_agent_interrupted",
       "context_checkpoint_committed",
       "context_rehydrated",
+      "tree_approval_grant_committed",
     ]);
   });
 

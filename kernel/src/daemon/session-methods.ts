@@ -3,6 +3,7 @@ import {
   SessionCreate,
   SessionGet,
   SessionList,
+  SessionPermissionClear,
   SessionPermissionGet,
   SessionPermissionSet,
   SessionResume,
@@ -50,6 +51,11 @@ export function registerSessionMethods(route: Route, { sessions }: ClientService
   route(SessionPermissionSet, async ({ session_id, action, resource, effect, source }) => {
     const actor = await sessions.adopt(session_id);
     await actor.setOverlayRule({ action, resource, effect, source: source ?? "user" });
+    return { permissions: actor.permissions() };
+  });
+  route(SessionPermissionClear, async ({ session_id, action, resource }) => {
+    const actor = await sessions.adopt(session_id);
+    await actor.clearOverlayRule({ action, resource });
     return { permissions: actor.permissions() };
   });
 }

@@ -41,6 +41,12 @@ export class ApprovalChecks {
       requireRule(isNew, payload, "the approval is already open");
       return;
     }
+    if (payload.type === "tree_approval_grant_committed") {
+      const answered = this.#open.get(payload.grant.approval_id);
+      const isAnswer = answered?.runId === runId && answered.stage === "answered";
+      requireRule(isAnswer, payload, "no answered approval of its run grants it");
+      return;
+    }
     const transition = TRANSITIONS[payload.type];
     if (transition === undefined || !("approval_id" in payload)) return;
     const approval = this.#open.get(payload.approval_id);

@@ -18,7 +18,9 @@ type UserDecisionRecorded = EventPayloadOf<"approval_user_decision_recorded">;
 export class ApprovalBook {
   readonly #records = new Map<ApprovalId, ApprovalRecord>();
   readonly #responses = new Map<string, UserDecisionRecorded>();
+  readonly #requestedAt = new Map<ApprovalId, number>();
   readonly #finished: ApprovalId[] = [];
+  #rulesChangedAt = 0;
   #lastSeq = 0;
 
   /** True when the event was new. */
@@ -26,7 +28,9 @@ export class ApprovalBook {
     if (event.seq <= this.#lastSeq) return false;
     this.#lastSeq = event.seq;
     const { payload } = event;
+    if (payload.type === "session_permission_overlay_set") this.#rulesChangedAt = event.seq;
     if (payload.type === "approval_requested") {
+      this.#requestedAt.set(payload.request.approval_id, event.seq);
       this.#records.set(payload.request.approval_id, {
         session_id: event.session_id,
         request: payload.request,
@@ -46,8 +50,10 @@ export class ApprovalBook {
   clear(): void {
     this.#records.clear();
     this.#responses.clear();
+    this.#requestedAt.clear();
     this.#finished.length = 0;
     this.#lastSeq = 0;
+    this.#rulesChangedAt = 0;
   }
 
   get(approvalId: ApprovalId): ApprovalRecord | undefined {
@@ -61,6 +67,11 @@ export class ApprovalBook {
   /** The decision that a client sent under this idempotency key. */
   responseOf(clientResponseId: string): UserDecisionRecorded | undefined {
     return this.#responses.get(clientResponseId);
+  }
+
+  /** True when the session's own rules changed after the approval was asked for (S-170). */
+  rulesChangedSince(approvalId: ApprovalId): boolean {
+    return this.#rulesChangedAt > (this.#requestedAt.get(approvalId) ?? 0);
   }
 
   #advance(payload: Extract<EventPayload, { approval_id: ApprovalId }>): void {
@@ -80,6 +91,7 @@ export class ApprovalBook {
     const oldest = this.#finished.shift();
     if (oldest === undefined) return;
     this.#records.delete(oldest);
+    this.#requestedAt.delete(oldest);
     for (const [key, response] of this.#responses) {
       if (response.approval_id === oldest) this.#responses.delete(key);
     }

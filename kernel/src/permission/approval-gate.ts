@@ -9,6 +9,7 @@ import type {
   RunId,
   StoredEvent,
   ToolCallId,
+  TreeApprovalGrant,
 } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "../event/event-draft.ts";
 import type { RunLog } from "../event/run-log.ts";
@@ -25,6 +26,8 @@ import {
 import type { PolicyVerdict } from "./evaluate-policy.ts";
 import { type GateOutcome, outcomeOf } from "./gate-outcome.ts";
 import { answerByMode, asksClassifier, type Classification, decision } from "./permission-mode.ts";
+import { SessionGrants } from "./session-grants.ts";
+import { offersTreeGrant, type TreeGrants } from "./tree-grants.ts";
 
 /** One prepared call whose policy verdict is known. */
 export interface GateRequest extends EscalatedCall {
@@ -46,6 +49,8 @@ export interface GatePorts extends Pick<EscalationPorts, "attended" | "approvalT
   /** Resolves when the events are recorded and were given to `apply`. */
   append(drafts: EventDraft[]): Promise<unknown>;
   mode(): PermissionMode;
+  /** What people have granted to the whole tree; without it nothing is remembered. */
+  readonly treeGrants?: TreeGrants;
   /** True where nobody will ever answer: what would wait is rejected at once (S-165). */
   readonly headless: boolean;
 }
@@ -55,6 +60,8 @@ export class ApprovalGate {
   readonly #ports: GatePorts;
   readonly #book = new ApprovalBook();
   #doomLoop = new DoomLoopCounter();
+  /** Those that this session's log holds. */
+  readonly grants = new SessionGrants();
   readonly #escalated: EscalatedApprovals;
 
   constructor(ports: GatePorts) {
@@ -62,6 +69,7 @@ export class ApprovalGate {
     this.#escalated = new EscalatedApprovals({
       book: this.#book,
       append: (runId, payloads) => ports.append(drafts(runId, payloads)),
+      ...(ports.treeGrants && { treeGrants: ports.treeGrants }),
       attended: () => ports.attended(),
       approvalTimeoutMs: ports.approvalTimeoutMs,
     });
@@ -91,7 +99,7 @@ export class ApprovalGate {
       return outcomeOf(decision("cancelled", "system", "request_cancelled"), false);
     }
 
-    const approval = createApproval(request);
+    const approval = createApproval(request, this.#ports.treeGrants !== undefined);
     const approvalId = approval.approval_id;
     const hold = (payloads: EventPayload[]) => log.hold(drafts(request.runId, payloads));
     const repetitions = this.#doomLoop.request(approvalId, request.fingerprint);
@@ -106,6 +114,23 @@ export class ApprovalGate {
           operation_fingerprint: request.fingerprint,
           repetitions,
         },
+        { type: "approval_evaluated", approval_id: approvalId, decision: final },
+        { type: "approval_finalized", approval_id: approvalId, decision: final },
+      ]);
+      return outcomeOf(final, false);
+    }
+
+    const granted = await this.#grantFor(approval);
+    if (granted !== undefined) {
+      const final = decision(
+        "approved",
+        "tree_grant",
+        "tree_grant_matched",
+        null,
+        granted.grant_id,
+      );
+      hold([
+        { type: "approval_requested", request: approval },
         { type: "approval_evaluated", approval_id: approvalId, decision: final },
         { type: "approval_finalized", approval_id: approvalId, decision: final },
       ]);
@@ -175,18 +200,29 @@ export class ApprovalGate {
    * that were open at the end of a log that was read cannot be answered any more.
    */
   apply(event: StoredEvent): void {
-    if (this.#book.apply(event)) this.#doomLoop.apply(event);
+    if (!this.#book.apply(event)) return;
+    this.#doomLoop.apply(event);
+    this.grants.apply(event);
   }
 
   /** Forgets the log: what still counts of it is given to `apply` anew. Nothing may be waiting. */
   restart(): void {
     this.#book.clear();
     this.#doomLoop = new DoomLoopCounter();
+    this.grants.reset();
   }
 
   /** Stops the deadlines while a person is attached, and starts them afresh after the last one left (S-270). */
   attachmentChanged(attended: boolean): void {
     this.#escalated.attachmentChanged(attended);
+  }
+
+  /** A remembered answer; none for what a plugin asks while it runs (S 6.7). */
+  async #grantFor(request: ApprovalRequest): Promise<TreeApprovalGrant | undefined> {
+    const { treeGrants } = this.#ports;
+    if (treeGrants === undefined || request.trigger !== "permission_policy") return undefined;
+    if (!treeGrants.loaded && !(await treeGrants.ready())) return undefined;
+    return treeGrants.match(request);
   }
 
   #withDeadline(record: ApprovalRecord): ApprovalRecord {
@@ -202,7 +238,7 @@ function drafts(runId: RunId, payloads: readonly EventPayload[]): EventDraft[] {
   return payloads.map((payload) => ({ payload, runId }));
 }
 
-function createApproval(request: GateRequest): ApprovalRequest {
+function createApproval(request: GateRequest, remembers: boolean): ApprovalRequest {
   return {
     approval_id: createId<ApprovalId>(),
     revision: 1,
@@ -214,6 +250,11 @@ function createApproval(request: GateRequest): ApprovalRequest {
     evaluations: request.verdict.evaluations,
     title: safeText(request.title, 1024),
     detail: request.detail === null ? null : shownLines(request.detail, 64 * 1024),
-    constraints: { allow_once: true, allow_tree_grant: false, cancellable: true, expires_at: null },
+    constraints: {
+      allow_once: true,
+      allow_tree_grant: remembers && offersTreeGrant(request),
+      cancellable: true,
+      expires_at: null,
+    },
   };
 }

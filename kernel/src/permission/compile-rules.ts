@@ -55,7 +55,7 @@ export const GUARD_RULES: readonly PermissionRule[] = [
   "*/.env.*",
   "/proc/*/environ",
 ].map((resource) => ({ action: "read", resource, effect: "ask" }));
-const GUARD_EXEMPT = ".example";
+export const GUARD_EXEMPT = ".example";
 
 const UNMATCHED: Judgement = {
   effect: "deny",
@@ -65,7 +65,7 @@ const UNMATCHED: Judgement = {
   wildcards: 0,
 };
 
-interface CompiledRule extends Judgement {
+export interface CompiledRule extends Judgement {
   readonly tokens: CompiledPattern;
   readonly bare: boolean;
   readonly inWorkspace: boolean;
@@ -95,27 +95,11 @@ export function judgeOf(policy: Policy, action: PermissionAction): Judge {
  * with the guard, then deny; a flag lifts `ask` and the unmatched deny but never an explicit deny (S-164).
  */
 function compileRules(policy: Policy, action: PermissionAction): Judge {
-  const compile = (rules: readonly PermissionRule[], source: RuleSource) =>
-    rules.filter((rule) => rule.action === action).map((rule) => compileRule(rule, source, policy));
-  const overlay = (source: OverlayRule["source"]) =>
-    compile(
-      policy.overlayRules.filter((rule) => rule.source === source),
-      "session_overlay",
-    );
-  const person = overlay("user");
-  const flags = overlay("flag");
-  const document = compile(policy.documentRules, "agent_document");
-  const guards = compile(GUARD_RULES, "guard");
-
+  const layers = compileLayers(policy, action);
+  const { person, flags, document } = layers;
   const judge = (label: string | null): Judgement => {
     const subject = createSubject(label, policy.workspaceRoot);
-    const byPerson = bestMatch(person, subject);
-    if (byPerson !== undefined) return byPerson;
-    const guard = label?.endsWith(GUARD_EXEMPT) ? undefined : bestMatch(guards, subject);
-    const explicit = withGuard(bestMatch(document, subject), guard);
-    const flag = bestMatch(flags, subject);
-    if (flag !== undefined && explicit?.effect !== "deny") return flag;
-    return explicit ?? UNMATCHED;
+    return decideByLayers(layers, (rule) => matches(rule, subject), isGuardExempt(label));
   };
   return Object.assign(judge, {
     mayRefuse(text: string): boolean {
@@ -134,6 +118,50 @@ function compileRules(policy: Policy, action: PermissionAction): Judge {
       );
     },
   });
+}
+
+/** The rules of one action by where they come from, each compiled. */
+export interface RuleLayers {
+  readonly person: readonly CompiledRule[];
+  readonly flags: readonly CompiledRule[];
+  readonly document: readonly CompiledRule[];
+  readonly guards: readonly CompiledRule[];
+}
+
+export function compileLayers(policy: Policy, action: PermissionAction): RuleLayers {
+  const compile = (rules: readonly PermissionRule[], source: RuleSource) =>
+    rules.filter((rule) => rule.action === action).map((rule) => compileRule(rule, source, policy));
+  const overlay = (source: OverlayRule["source"]) =>
+    compile(
+      policy.overlayRules.filter((rule) => rule.source === source),
+      "session_overlay",
+    );
+  return {
+    person: overlay("user"),
+    flags: overlay("flag"),
+    document: compile(policy.documentRules, "agent_document"),
+    guards: compile(GUARD_RULES, "guard"),
+  };
+}
+
+/** True for a label on which the guard stays silent. */
+export function isGuardExempt(label: string | null): boolean {
+  return label?.endsWith(GUARD_EXEMPT) === true;
+}
+
+/** The answer for a label of which it is known which rules match it. */
+export function decideByLayers(
+  { person, flags, document, guards }: RuleLayers,
+  isMatch: (rule: CompiledRule) => boolean,
+  guardExempt: boolean,
+): Judgement {
+  const byPerson = bestMatch(person, isMatch);
+  if (byPerson !== undefined) return byPerson;
+  const guard = guardExempt ? undefined : bestMatch(guards, isMatch);
+  const explicit = withGuard(bestMatch(document, isMatch), guard);
+  const flag = bestMatch(flags, isMatch);
+  if (flag !== undefined && explicit?.effect !== "deny") return flag;
+  return explicit ?? UNMATCHED;
 }
 
 /** The strongest rule for a shape: a specific ask or deny counts where it may match, an allow where it always does. */
@@ -161,10 +189,13 @@ function withGuard(
   return outranks(document, guard) ? document : guard;
 }
 
-function bestMatch(rules: readonly CompiledRule[], subject: Subject): CompiledRule | undefined {
+function bestMatch(
+  rules: readonly CompiledRule[],
+  isMatch: (rule: CompiledRule) => boolean,
+): CompiledRule | undefined {
   let best: CompiledRule | undefined;
   for (const rule of rules) {
-    if (matches(rule, subject) && (best === undefined || outranks(rule, best))) best = rule;
+    if (isMatch(rule) && (best === undefined || outranks(rule, best))) best = rule;
   }
   return best;
 }

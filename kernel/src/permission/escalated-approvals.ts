@@ -2,6 +2,7 @@ import {
   type ApprovalDecision,
   type ApprovalId,
   type ApprovalRecord,
+  type ApprovalRequest,
   CookieError,
   type EventPayload,
   type EventPayloadOf,
@@ -14,6 +15,7 @@ import type { ApprovalBook } from "./approval-book.ts";
 import { type ApprovalResponse, checkResponse, isRepeated } from "./check-response.ts";
 import { type GateOutcome, outcomeOf } from "./gate-outcome.ts";
 import { decision } from "./permission-mode.ts";
+import type { TreeGrants } from "./tree-grants.ts";
 
 /** The call behind an approval, as far as its answer concerns it. */
 export interface EscalatedCall {
@@ -28,6 +30,8 @@ export interface EscalationPorts {
   append(runId: RunId, payloads: readonly EventPayload[]): Promise<unknown>;
   /** True while an interactive client is attached to the tree. */
   attended(): boolean;
+  /** Where an answer for the whole tree is kept; absent: none is offered. */
+  readonly treeGrants?: TreeGrants;
   /** How long an unattended approval waits. */
   readonly approvalTimeoutMs: number;
 }
@@ -143,12 +147,17 @@ export class EscalatedApprovals {
       );
     }
     checkResponse(record.request, response);
-    if (response.decision === "approve_once") await this.#revalidate(approval);
-    await this.#recordResponse(approval, response);
+    const approves = response.decision === "approve_once" || response.decision === "approve_tree";
+    if (approves) await this.#revalidate(approval);
+    await this.#recordResponse(approval, record.request, response);
     return this.#ports.book.get(approvalId) ?? record;
   }
 
-  async #recordResponse(approval: EscalatedApproval, response: ApprovalResponse): Promise<void> {
+  async #recordResponse(
+    approval: EscalatedApproval,
+    request: ApprovalRequest,
+    response: ApprovalResponse,
+  ): Promise<void> {
     const feedback = response.feedback ?? null;
     const recorded: EventPayload = {
       type: "approval_user_decision_recorded",
@@ -162,9 +171,30 @@ export class EscalatedApprovals {
     } else if (response.decision === "reject") {
       const final = decision("rejected", "user", "user_rejected", feedback);
       await this.#finish(approval, [recorded], final);
+    } else if (response.decision === "approve_tree") {
+      await this.#grantTree(approval, request, recorded);
     } else {
       await this.#finish(approval, [recorded], decision("approved", "user", "user_approved_once"));
     }
+  }
+
+  /** The answer and the grant are one block of the log; when it is refused, the approval goes on waiting. */
+  async #grantTree(
+    approval: EscalatedApproval,
+    request: ApprovalRequest,
+    recorded: EventPayload,
+  ): Promise<void> {
+    const { approvalId } = approval;
+    await this.#ports.treeGrants?.grant(
+      request,
+      () => this.#ports.book.rulesChangedSince(approvalId),
+      (grant) =>
+        this.#finish(
+          approval,
+          [recorded, { type: "tree_approval_grant_committed", grant }],
+          decision("approved", "user", "user_approved_tree", null, grant.grant_id),
+        ),
+    );
   }
 
   async #revalidate(approval: EscalatedApproval): Promise<void> {

@@ -7,7 +7,7 @@ export interface JudgedLabel extends Judgement {
   readonly label: string;
 }
 
-const STRICTNESS: Readonly<Record<PermissionEffect, number>> = { allow: 0, ask: 1, deny: 2 };
+export const STRICTNESS: Readonly<Record<PermissionEffect, number>> = { allow: 0, ask: 1, deny: 2 };
 
 export function strictest(effects: Iterable<PermissionEffect>): PermissionEffect {
   let result: PermissionEffect = "allow";

@@ -1,6 +1,6 @@
 const WORKSPACE_DIR = "${workspace_dir}";
-const ANY_RUN = -1;
-const ANY_ONE = -2;
+export const ANY_RUN = -1;
+export const ANY_ONE = -2;
 
 /** A pattern as code points; the two wildcards are negative, so no text can be mistaken for them. */
 export type CompiledPattern = readonly number[];

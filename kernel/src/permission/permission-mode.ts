@@ -1,4 +1,9 @@
-import type { ApprovalDecision, ApprovalRequest, PermissionMode } from "@cookie-agent/sdk/protocol";
+import type {
+  ApprovalDecision,
+  ApprovalRequest,
+  PermissionMode,
+  TreeApprovalGrantId,
+} from "@cookie-agent/sdk/protocol";
 
 /** Every process starts in this mode; a mode is never stored (S 6.6). */
 export const DEFAULT_PERMISSION_MODE: PermissionMode = "auto_approve";
@@ -76,6 +81,7 @@ export function decision(
   source: ApprovalDecision["source"],
   reason: ApprovalDecision["reason"],
   feedback: string | null = null,
+  grantId?: TreeApprovalGrantId,
 ): ApprovalDecision {
-  return { status, source, reason, feedback };
+  return { status, source, reason, feedback, ...(grantId && { tree_grant_id: grantId }) };
 }

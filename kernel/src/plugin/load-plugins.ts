@@ -1,6 +1,7 @@
 import { isAbsolute, join } from "node:path";
 import {
   CookieError,
+  type Digest,
   isCookieError,
   type Manifest,
   type PermissionAction,
@@ -12,6 +13,7 @@ import type { FirstPartyFacts } from "../config/first-party.ts";
 import { ENTRY_DEFAULTS, type PluginEntry } from "../config/plugin-entry.ts";
 import { canonicalJson } from "../support/canonical-json.ts";
 import { keptDelay } from "../support/deadline.ts";
+import { sha256Hex } from "../support/digest.ts";
 import { checkConfig, checkProtocol, parseManifest, readManifestFile } from "./load-manifest.ts";
 import type { LaunchPlan, LoadedPlugin } from "./loaded-plugin.ts";
 import { NO_CLAIMS, type TierClaims } from "./tier-claims.ts";
@@ -103,7 +105,7 @@ export async function loadPlugin(
     ...known,
     ...(failure === null ? {} : { claims: NO_CLAIMS, launch: null }),
     failure,
-    subject,
+    subject: { ...subject, implementation: implementationOf(tier, known) },
     activation: manifest === null ? "startup" : activationOf(manifest),
     prewarm: manifest?.prewarm ?? "stream",
     restart: manifest?.restart ?? (tier === "untrusted" ? "never" : "on_demand"),
@@ -133,9 +135,31 @@ async function loadShipped(facts: FirstPartyFacts, subject: TierSubject): Promis
   return {
     manifest,
     manifestDigest: digest,
-    launch: planLaunch(manifest.runtime, directory, subject.tier),
-    claims: applyTier(manifest, subject),
+    ...claimed(manifest, subject, digest, planLaunch(manifest.runtime, directory, subject.tier)),
   };
+}
+
+/** The claims of a manifest, each tool with what stands behind it. */
+function claimed(
+  manifest: Manifest,
+  subject: TierSubject,
+  manifestDigest: Revision,
+  launch: LaunchPlan,
+): Pick<Known, "claims" | "launch"> {
+  const implementation = implementationOf(subject.tier, { manifestDigest, launch });
+  return { launch, claims: applyTier(manifest, { ...subject, implementation }) };
+}
+
+/**
+ * Tells one implementation from another that declares the same tool under the same name. A shipped plugin is its
+ * manifest, whose version moves with the product; any other one is also the program that is started for it.
+ */
+function implementationOf(
+  tier: TrustTier,
+  { manifestDigest, launch }: Pick<Known, "manifestDigest" | "launch">,
+): Digest {
+  const program = tier === "first_party" ? null : launch;
+  return sha256Hex(canonicalJson([tier, manifestDigest, program]));
 }
 
 async function loadEntry(source: PluginSource, subject: TierSubject): Promise<Known> {
@@ -163,9 +187,8 @@ async function loadEntry(source: PluginSource, subject: TierSubject): Promise<Kn
     );
   }
   const manifest = await parseManifest(bytes, name, subject.tier);
-  const claims = applyTier(manifest, subject);
   const launch = planLaunch(manifest.runtime, directory, subject.tier);
-  return { manifest, manifestDigest: digest, launch, claims };
+  return { manifest, manifestDigest: digest, ...claimed(manifest, subject, digest, launch) };
 }
 
 function planLaunch(runtime: PluginRuntime, directory: string, tier: TrustTier): LaunchPlan {

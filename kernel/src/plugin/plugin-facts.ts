@@ -14,6 +14,8 @@ export interface ResolvedTool {
   readonly declaration: ToolDeclaration;
   /** Digest of the declaration's canonical JSON; pinned at run admission (E-074). */
   readonly declarationDigest: Digest;
+  /** What stands behind it: where the plugin comes from and what is started for it (E-075). */
+  readonly implementation?: Digest;
   readonly concurrency: Concurrency;
   readonly output: OutputDeclaration;
   readonly truncation: "bounded" | "opt_out";

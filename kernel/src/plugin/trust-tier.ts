@@ -1,5 +1,6 @@
 import {
   CookieError,
+  type Digest,
   type HostGrant,
   type Manifest,
   type PermissionAction,
@@ -21,6 +22,8 @@ export type SlotActions = ReadonlyMap<string, ReadonlySet<PermissionAction>>;
 export interface TierSubject {
   readonly name: string;
   readonly tier: TrustTier;
+  /** Of the plugin's origin, manifest and program; goes into the identity of its calls (E-075). */
+  readonly implementation?: Digest;
   /** Capabilities the user granted to a trusted plugin. */
   readonly grants: ReadonlySet<string>;
   readonly toolTimeoutMs: number;
@@ -89,6 +92,7 @@ export function resolveTool(declaration: ToolDeclaration, subject: TierSubject):
   return {
     declaration,
     declarationDigest: sha256Hex(canonicalJson(declaration)),
+    ...(subject.implementation && { implementation: subject.implementation }),
     concurrency: clampConcurrency(declaration, subject),
     output: declaration.output ?? { mode: "single" },
     truncation: clampTruncation(declaration, subject),

@@ -21,3 +21,12 @@ export function insertRule(
     `a session takes at most ${MAX_RULES} permission rules of its own`,
   );
 }
+
+/** The overlay without the rule for an action and resource; the same overlay when it has none (S 6.11). */
+export function removeRule(
+  overlay: readonly OverlayRule[],
+  { action, resource }: Pick<OverlayRule, "action" | "resource">,
+): readonly OverlayRule[] {
+  const rules = overlay.filter((rule) => rule.action !== action || rule.resource !== resource);
+  return rules.length === overlay.length ? overlay : rules;
+}

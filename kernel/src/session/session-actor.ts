@@ -20,6 +20,7 @@ import { type EventLog, requireSeq } from "../event/event-log.ts";
 import type { ApprovalGate } from "../permission/approval-gate.ts";
 import type { Policy } from "../permission/compile-rules.ts";
 import { effectivePermissions } from "../permission/effective-permissions.ts";
+import type { TreeGrants } from "../permission/tree-grants.ts";
 import { admitRun, openingEvents } from "../run/admit-run.ts";
 import { recallSelection } from "../run/resolve-agent.ts";
 import { describeRunError } from "../run/run-loop.ts";
@@ -33,9 +34,10 @@ import type { UsageCells } from "../usage/usage-cells.ts";
 import { asksAboutAdmission, asksAboutInput, passAdmission, passInput } from "./admission-hooks.ts";
 import { BarrierCommands } from "./barrier-commands.ts";
 import { passFork, passRevert } from "./branch-hooks.ts";
+import { changeRules } from "./change-rules.ts";
 import type { CompactedSession } from "./compact-session.ts";
 import { describeSession } from "./describe-session.ts";
-import { insertRule } from "./permission-overlay.ts";
+import { insertRule, removeRule } from "./permission-overlay.ts";
 import { titleChange } from "./rename-session.ts";
 import { RunSlot } from "./run-slot.ts";
 import { SessionInputs } from "./session-inputs.ts";
@@ -60,6 +62,8 @@ export type EventSubscription = Awaited<ReturnType<EventLog["subscribe"]>>;
 export class SessionActor {
   readonly sessionId: SessionId;
   readonly rootSessionId: SessionId;
+  /** What people have granted to its tree. */
+  readonly treeGrants: TreeGrants;
   /** What people say while a run runs; it does not wait for the mailbox. */
   readonly inputs: SessionInputs;
   readonly #parts: SessionParts & { readonly closing: AbortSignal };
@@ -78,6 +82,7 @@ export class SessionActor {
   constructor(parts: SessionParts) {
     this.sessionId = parts.sessionId;
     this.rootSessionId = parts.rootSessionId;
+    this.treeGrants = parts.treeGrants;
     this.#parts = { ...parts, closing: this.#closing.signal };
     this.#services = parts.services;
     this.#log = parts.log;
@@ -198,7 +203,7 @@ export class SessionActor {
         const instructions = await passRevert(this.#parts, throughSeq);
         await this.#slot.giveUpTitle();
         await this.#slot.settle();
-        await this.#log.events.revert(throughSeq);
+        await this.treeGrants.exclusively(() => this.#log.events.revert(throughSeq));
         await this.#saveMetadata();
         return instructions;
       }),
@@ -255,12 +260,19 @@ export class SessionActor {
   setOverlayRule(rule: OverlayRule): Promise<void> {
     return this.#mailbox.run(async () => {
       this.#requireWritable();
-      const rules = insertRule(this.#state.overlay, rule);
-      if (rules === this.#state.overlay) return;
-      const overlay = { rules: [...rules] };
-      await this.#log.append([
-        { payload: { type: "session_permission_overlay_set", overlay }, runId: null },
-      ]);
+      const overlay = insertRule(this.#state.overlay, rule);
+      if (overlay === this.#state.overlay) return;
+      await changeRules(this.#parts, { policy: this.#policy(), rule, overlay });
+    });
+  }
+
+  /** Removes the overlay rule for exactly this action and resource, if there is one. */
+  clearOverlayRule(rule: Pick<OverlayRule, "action" | "resource">): Promise<void> {
+    return this.#mailbox.run(async () => {
+      this.#requireWritable();
+      const overlay = removeRule(this.#state.overlay, rule);
+      if (overlay === this.#state.overlay) return;
+      await changeRules(this.#parts, { policy: this.#policy(), rule, overlay });
     });
   }
 

@@ -1,5 +1,6 @@
 import type { SessionId } from "@cookie-agent/sdk/protocol";
 import type { ApprovalGate } from "../permission/approval-gate.ts";
+import type { TreeGrants } from "../permission/tree-grants.ts";
 import type { BudgetCheck } from "../usage/budget-check.ts";
 import type { UsageLedger } from "../usage/usage-ledger.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -19,4 +20,6 @@ export interface SessionParts {
   readonly ledger: UsageLedger;
   /** Absent: the tree may use what it likes. */
   readonly budget?: BudgetCheck;
+  /** Shared by the sessions of a tree. */
+  readonly treeGrants: TreeGrants;
 }

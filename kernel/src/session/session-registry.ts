@@ -17,6 +17,7 @@ import type { UsageCells } from "../usage/usage-cells.ts";
 import { UsageLedger } from "../usage/usage-ledger.ts";
 import { createHandle } from "./create-handle.ts";
 import { forkSession } from "./fork-session.ts";
+import { GrantsOfTrees } from "./grants-of-trees.ts";
 import { SessionActor } from "./session-actor.ts";
 import { SessionLog } from "./session-log.ts";
 import { SessionPresence } from "./session-presence.ts";
@@ -37,10 +38,12 @@ export class SessionRegistry {
   readonly #sync = new GroupCommit();
   readonly #residents = new Map<SessionId, Resident>();
   readonly #modes = new TreeModes();
+  readonly #grants: GrantsOfTrees;
   #closed = false;
 
   constructor(services: SessionServices) {
     this.#services = services;
+    this.#grants = new GrantsOfTrees(services);
   }
 
   /** A session in memory; its first user message puts it on disk (S-023). */
@@ -49,7 +52,8 @@ export class SessionRegistry {
     const { facts } = this.#services;
     const { document, snapshot } = snapshotAgent(facts, selection);
     const sessionId = createId<SessionId>();
-    const { actor, log, ledger, observer } = this.#build(sessionId, sessionId, true);
+    this.#grants.begin(sessionId);
+    const { actor, log, ledger, observer, gate } = this.#build(sessionId, sessionId, true);
     log.attach(EventLog.create({ ...this.#logOptions(actor, ledger), observer }));
     await log.append([
       {
@@ -66,6 +70,7 @@ export class SessionRegistry {
       },
     ]);
     this.#requireOpen();
+    actor.treeGrants.join(sessionId, gate.grants);
     this.#residents.set(sessionId, { opening: Promise.resolve(actor), actor });
     return actor;
   }
@@ -122,7 +127,9 @@ export class SessionRegistry {
     return this.read(sessionId, async (source) => {
       await source.passFork(throughSeq);
       this.#requireOpen();
-      return forkSession(source.meta(), throughSeq, this.#services.store);
+      const fork = await forkSession(source.meta(), throughSeq, this.#services.store);
+      this.#grants.grew(source.rootSessionId);
+      return fork;
     });
   }
 
@@ -144,6 +151,15 @@ export class SessionRegistry {
   async rootOf(sessionId: SessionId): Promise<SessionId | undefined> {
     const resident = this.#residents.get(sessionId)?.actor;
     return resident?.rootSessionId ?? (await this.#services.store.find(sessionId))?.rootId;
+  }
+
+  /** The other sessions of its tree that are open here. */
+  othersOfTree({ sessionId, rootSessionId }: SessionActor): SessionActor[] {
+    return [...this.#residents.values()].flatMap(({ actor }) =>
+      actor !== null && actor.sessionId !== sessionId && actor.rootSessionId === rootSessionId
+        ? [actor]
+        : [],
+    );
   }
 
   access(sessionId: SessionId): Promise<"owned" | "free" | "foreign"> {
@@ -189,7 +205,10 @@ export class SessionRegistry {
     if (lease === undefined) throw sessionForeign(sessionId);
     let actor: SessionActor | undefined;
     try {
-      ({ actor } = await this.#fold(location, lease));
+      if (!this.#holdsTree(location.rootId)) this.#grants.forget(location.rootId);
+      const built = await this.#fold(location, lease);
+      actor = built.actor;
+      actor.treeGrants.join(sessionId, built.gate.grants);
       await this.#services.budgets?.load(location.rootId);
       await actor.settle();
       return actor;
@@ -230,7 +249,9 @@ export class SessionRegistry {
   }
 
   #holdsTree(rootId: SessionId): boolean {
-    return [...this.#residents.values()].some(({ actor }) => actor?.rootSessionId === rootId);
+    return [...this.#residents.values()].some(
+      ({ actor }) => actor?.rootSessionId === rootId && actor.writable,
+    );
   }
 
   #requireOpen(): void {
@@ -242,12 +263,16 @@ export class SessionRegistry {
     const state = new SessionState();
     const log = new SessionLog();
     const presence = new SessionPresence(this.#modes, rootSessionId);
+    const treeGrants = isWriter
+      ? this.#grants.of(rootSessionId)
+      : this.#grants.glimpse(rootSessionId);
     const gate = new ApprovalGate({
       append: (drafts) => log.append(drafts),
       mode: () => presence.mode,
       attended: () => presence.attended,
       headless: this.#services.headless,
       approvalTimeoutMs: this.#services.facts.config.approval.timeoutMs,
+      treeGrants,
     });
     const observer: LogObserver = {
       apply(event) {
@@ -262,9 +287,19 @@ export class SessionRegistry {
     const services = this.#services;
     const budget = isWriter ? services.budgets?.of(rootSessionId) : undefined;
     const ledger = new UsageLedger(sessionId, budget && (() => budget.begin(sessionId)));
-    const parts = { sessionId, rootSessionId, services, log, state, presence, gate, ledger };
+    const parts = {
+      sessionId,
+      rootSessionId,
+      services,
+      log,
+      state,
+      presence,
+      gate,
+      ledger,
+      treeGrants,
+    };
     const actor = new SessionActor({ ...parts, ...(budget && { budget }) });
-    return { actor, log, ledger, observer };
+    return { actor, log, ledger, observer, gate };
   }
 
   #logOptions(actor: SessionActor, ledger: UsageLedger): Omit<EventLogOptions, "observer"> {
@@ -285,4 +320,5 @@ interface BuiltSession {
   readonly log: SessionLog;
   readonly ledger: UsageLedger;
   readonly observer: LogObserver;
+  readonly gate: ApprovalGate;
 }

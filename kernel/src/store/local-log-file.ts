@@ -7,20 +7,22 @@ import type { LogFile, TreeLease } from "./session-store.ts";
 const READ_BYTES = 256 * 1024;
 const DIRECT_BYTES = 64 * 1024;
 
+type Held = Pick<TreeLease, "held">;
+
 /** A log on the local disk; writable only with a lease, and only while it is held (S-088). */
 export class LocalLogFile implements LogFile {
   readonly #handle: FileHandle;
-  readonly #lease: TreeLease | undefined;
+  readonly #lease: Held | undefined;
   #byteLength: number;
   #closed = false;
 
-  private constructor(handle: FileHandle, byteLength: number, lease: TreeLease | undefined) {
+  private constructor(handle: FileHandle, byteLength: number, lease: Held | undefined) {
     this.#handle = handle;
     this.#byteLength = byteLength;
     this.#lease = lease;
   }
 
-  static async open(path: PathLike, lease?: TreeLease): Promise<LocalLogFile> {
+  static async open(path: PathLike, lease?: Held): Promise<LocalLogFile> {
     const access = lease === undefined ? constants.O_RDONLY : constants.O_RDWR;
     // O_NONBLOCK: opening a pipe must not wait for its other end.
     const handle = await open(

@@ -50,6 +50,8 @@ export interface SessionStore {
   /** Published roots with readable metadata; takes no lock and opens no healthy log (S-073, S-076). */
   list(): Promise<{ sessions: StoredMetadata[]; diagnostics: string[] }>;
   find(sessionId: SessionId): Promise<SessionLocation | undefined>;
+  /** The published sessions of a tree, the root first when it is one of them. */
+  listTree(rootId: SessionId): Promise<SessionId[]>;
   /** One try, never waiting. The lease already held here, a new one, or undefined when it is not ours to have. */
   acquire(rootId: SessionId): Promise<TreeLease | undefined>;
   /** `foreign` also when the holder cannot be told (S 3.6). */

@@ -73,7 +73,7 @@ async function executeHooked(
   let end: CallEnd;
   try {
     if (signal.aborted) throw new CookieError("cancelled", "the call was cancelled");
-    requirePinned(prepared.bound, stages);
+    requirePrepared(prepared, stages);
     end = await runCall(prepared, call, turn, stages, signal);
   } catch (error) {
     discardToken(prepared, stages.plugins);
@@ -83,6 +83,16 @@ async function executeHooked(
   }
   if (stages.hooks?.has("tool_after_result") !== true) return end;
   return passAfterResult(stages.hooks, end, prepared, turn, stages, signal);
+}
+
+/** What was permitted must be what runs: a program that was replaced meanwhile was not asked about (E-075). */
+function requirePrepared({ bound }: PreparedCall, stages: DispatchStages): void {
+  const { implementation } = requirePinned(bound, stages);
+  if (implementation === bound.tool.implementation) return;
+  throw new CookieError(
+    "operation_changed",
+    `the program behind ${bound.name} was replaced after the call was permitted; call it again`,
+  );
 }
 
 async function runCall(

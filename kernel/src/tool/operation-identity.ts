@@ -71,11 +71,12 @@ function fingerprintOf(tool: string, operation: Operation): Digest {
   ]);
 }
 
-/** Holds plugin and declaration, so what is granted to one implementation never covers another (E-075). */
+/** Holds plugin, declaration and what is started for it, so what is granted to one implementation never covers another (E-075). */
 function executionContextDigest(bound: BoundTool, context: DispatchContext): Digest {
   return domainDigest("cookie.execution-context", [
     bound.plugin,
     bound.tool.declarationDigest,
+    bound.tool.implementation ?? "",
     context.cwd,
     context.workspaceRoot,
   ]);

@@ -8,6 +8,7 @@ import {
   type ToolPresentation,
 } from "@cookie-agent/sdk/protocol";
 import type { Prepared } from "../plugin/plugin-call.ts";
+import type { ResolvedTool } from "../plugin/plugin-facts.ts";
 import { canonicalJson } from "../support/canonical-json.ts";
 import { cutUtf8, safeText } from "../support/safe-text.ts";
 import type { DispatchContext, PrepareStages, ToolPlugins } from "./call-context.ts";
@@ -63,16 +64,16 @@ export async function prepareCall(
   signal: AbortSignal,
 ): Promise<PreparedCall> {
   const { part, toolSet } = call;
-  const bound =
+  const pinned =
     toolSet.get(part.name) ??
     (await toolSet.resolve(part.name, stages.plugins, signal)) ??
     refuseUnknown(part.name, toolSet);
   if (part.raw_input !== null) {
-    throw invalidArguments(bound.name, "the arguments are not valid JSON");
+    throw invalidArguments(pinned.name, "the arguments are not valid JSON");
   }
-  const args = await stages.checker.check(bound.spec, part.input);
+  const args = await stages.checker.check(pinned.spec, part.input);
   if (signal.aborted) throw new CookieError("cancelled", "the call was cancelled");
-  requirePinned(bound, stages);
+  const bound = servedNow(pinned, requirePinned(pinned, stages));
   if (bound.tool.prepare.mode === "dynamic") {
     return prepareDynamic(bound, args, call, stages, signal);
   }
@@ -89,12 +90,13 @@ export async function prepareCall(
 
 /**
  * The plugin and declaration must still be those the run was admitted with (E-074, T-008). What the plugin withdrew is
- * `plugin_unavailable` (E-035, E-132), what became another tool or another plugin's is `operation_changed`.
+ * `plugin_unavailable` (E-035, E-132), what became another tool or another plugin's is `operation_changed`. Yields the
+ * tool as it is served now.
  */
 export function requirePinned(
   bound: BoundTool,
   { plugins, ownerOf }: Pick<PrepareStages, "plugins" | "ownerOf">,
-): void {
+): ResolvedTool {
   const current = plugins.currentTool(bound.plugin, bound.name);
   if (current === undefined) {
     throw new CookieError(
@@ -104,12 +106,18 @@ export function requirePinned(
   }
   if (current.declarationDigest === bound.tool.declarationDigest) {
     const owner = ownerOf(bound.name);
-    if (owner === undefined || owner === bound.plugin) return;
+    if (owner === undefined || owner === bound.plugin) return current;
   }
   throw new CookieError(
     "operation_changed",
     `${bound.name} is no longer the tool that this run was started with`,
   );
+}
+
+/** The program behind a tool may have been replaced since the run began; what is prepared is for the one of now. */
+function servedNow(bound: BoundTool, { implementation }: ResolvedTool): BoundTool {
+  if (implementation === undefined || implementation === bound.tool.implementation) return bound;
+  return { ...bound, tool: { ...bound.tool, implementation } };
 }
 
 /** Gives back what a plugin holds for a call that will not run. */

@@ -1,5 +1,13 @@
 import * as z from "zod";
-import { ApprovalId, boundedText, controlFreeText, Digest, Timestamp } from "./scalars.ts";
+import {
+  ApprovalId,
+  boundedText,
+  controlFreeText,
+  Digest,
+  SessionId,
+  Timestamp,
+  TreeApprovalGrantId,
+} from "./scalars.ts";
 import { PermissionAction, PermissionEffect, ResourceBoundary, ResourceLifetime } from "./tool.ts";
 
 export const PermissionMode = z.enum([
@@ -105,13 +113,22 @@ export const DecisionReason = z.enum([
 ]);
 export type DecisionReason = z.infer<typeof DecisionReason>;
 
+const GRANT_REASONS: readonly DecisionReason[] = ["user_approved_tree", "tree_grant_matched"];
+
 /** Who decided what, by which rule (S 6.8). */
-export const ApprovalDecision = z.object({
-  status: ApprovalStatus,
-  source: DecisionSource,
-  reason: DecisionReason,
-  feedback: boundedText(1, 4096).nullable(),
-});
+export const ApprovalDecision = z
+  .object({
+    status: ApprovalStatus,
+    source: DecisionSource,
+    reason: DecisionReason,
+    feedback: boundedText(1, 4096).nullable(),
+    /** The grant that was given or that matched; there exactly with the reasons that say so (S-168). */
+    tree_grant_id: TreeApprovalGrantId.optional(),
+  })
+  .refine(
+    ({ reason, tree_grant_id: grant }) => GRANT_REASONS.includes(reason) === (grant !== undefined),
+    { error: "a tree_grant_id goes with user_approved_tree and tree_grant_matched only" },
+  );
 export type ApprovalDecision = z.infer<typeof ApprovalDecision>;
 
 export const ApprovalRequest = z.object({
@@ -138,6 +155,19 @@ export const ApprovalRequest = z.object({
   }),
 });
 export type ApprovalRequest = z.infer<typeof ApprovalRequest>;
+
+/** A person's answer that holds for the same operation in every session of a tree (S 6.10). */
+export const TreeApprovalGrant = z.object({
+  grant_id: TreeApprovalGrantId,
+  root_session_id: SessionId,
+  /** The approval whose answer this is. */
+  approval_id: ApprovalId,
+  operation_fingerprint: Digest,
+  capabilities: z.array(OperationCapability).min(1).max(256),
+  resources: z.array(OperationResource).min(1).max(256),
+  created_at: Timestamp,
+});
+export type TreeApprovalGrant = z.infer<typeof TreeApprovalGrant>;
 
 export const UserDecision = z.enum(["approve_once", "approve_tree", "reject", "cancel"]);
 export type UserDecision = z.infer<typeof UserDecision>;

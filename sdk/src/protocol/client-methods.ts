@@ -4,6 +4,7 @@ import {
   ApprovalStatus,
   PermissionMode,
   RuleSource,
+  TreeApprovalGrant,
   UserDecision,
 } from "./approval.ts";
 import { EventEnvelope, Revisions, RunSelection, SessionOrigin, SkippedEvent } from "./event.ts";
@@ -209,7 +210,12 @@ export const SessionPermissionSet = request(
 export const ApprovalList = request(
   "approval.list",
   () => z.strictObject({ root_session_id: SessionId, status: ApprovalStatus.optional() }),
-  () => z.object({ approvals: z.array(ApprovalRecord) }),
+  () =>
+    z.object({
+      approvals: z.array(ApprovalRecord),
+      /** What people have granted to the whole tree and is still in force, oldest first. */
+      tree_grants: z.array(TreeApprovalGrant),
+    }),
 );
 export const ApprovalRespond = request(
   "approval.respond",

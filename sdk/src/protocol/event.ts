@@ -4,6 +4,7 @@ import {
   ApprovalRequest,
   OverlayRule,
   PermissionRule,
+  TreeApprovalGrant,
   UserDecision,
 } from "./approval.ts";
 import {
@@ -469,6 +470,10 @@ export const EVENT_PAYLOADS = {
   /** Files that were read before a checkpoint, as they are now; oldest reading first. */
   context_rehydrated: payload("context_rehydrated", {
     files: z.array(RehydratedFile).min(1).max(5),
+  }),
+  /** A person's answer is remembered for the same operation in every session of the tree. */
+  tree_approval_grant_committed: payload("tree_approval_grant_committed", {
+    grant: TreeApprovalGrant,
   }),
 } as const;
 

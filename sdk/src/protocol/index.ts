@@ -12,6 +12,7 @@ export {
   PermissionMode,
   PermissionRule,
   RuleSource,
+  TreeApprovalGrant,
   UserDecision,
 } from "./approval.ts";
 export { SessionFork, SessionRename, SessionRevert, TitleRequest } from "./branch-methods.ts";
@@ -170,6 +171,7 @@ export {
   request,
   toPlugin,
 } from "./method.ts";
+export { SessionPermissionClear } from "./permission-methods.ts";
 export {
   PluginInitialize,
   PluginPing,
@@ -213,6 +215,7 @@ export {
   Timestamp,
   ToolCallId,
   ToolName,
+  TreeApprovalGrantId,
   utf8Length,
   VariantId,
   WildcardPattern,

@@ -55,6 +55,9 @@ export type InternalAgentInvocationId = z.infer<typeof InternalAgentInvocationId
 /** The work on such a question, to which its usage is recorded. UUIDv7. */
 export const InternalAgentRunId = uuid().brand<"InternalAgentRunId">();
 export type InternalAgentRunId = z.infer<typeof InternalAgentRunId>;
+/** One remembered answer of a person, for a whole tree of sessions (S 6.10). UUIDv7. */
+export const TreeApprovalGrantId = uuid().brand<"TreeApprovalGrantId">();
+export type TreeApprovalGrantId = z.infer<typeof TreeApprovalGrantId>;
 /** A short-lived right to act on the session that triggered a delivery (E-116). */
 export const ContextId = boundedText(1, 128).brand<"ContextId">();
 export type ContextId = z.infer<typeof ContextId>;

@@ -20,21 +20,24 @@ import {
 } from "../../support/open-test-kernel.ts";
 
 const bash = (command: string) => ({ name: "bash", arguments: { command } });
-const ASK = { primary: agentDocument({ ...ALLOW_ALL, bash: "ask" }) };
+const ASK = { primary: agentDocument({ ...ALLOW_ALL, write: "ask", bash: "ask" }) };
 const DONE = { text: "done" };
 
 type Response = ParamsInput<typeof ApprovalRespond>;
 
 /** A run that waits for its first approval. */
 async function startAsking(
-  options: { commands?: string[]; interactive?: boolean; config?: string; after?: Answer[] } = {},
+  options: {
+    commands?: string[];
+    calls?: { name: string; arguments: Record<string, string> }[];
+    interactive?: boolean;
+    config?: string;
+    after?: Answer[];
+  } = {},
 ) {
   const { commands = ["echo asked"], interactive = true, config = "", after = [DONE] } = options;
-  const kernel = await openTestKernel({
-    agents: ASK,
-    config,
-    answers: [{ calls: commands.map(bash) }, ...after],
-  });
+  const { calls = commands.map(bash) } = options;
+  const kernel = await openTestKernel({ agents: ASK, config, answers: [{ calls }, ...after] });
   const session = await kernel.createSession({ mode: "ask" });
   const watch = kernel.watch(session, { interactive });
   const runId = await kernel.start(session, "Hi");
@@ -125,7 +128,8 @@ describe("answering", () => {
   });
 
   test("[S-169] the checks come in their order", async () => {
-    const { session, watch, runId, answer } = await startAsking();
+    const write = { name: "write", arguments: { filePath: "new.txt", content: "new" } };
+    const { session, watch, runId, answer } = await startAsking({ calls: [write] });
     const other = "0".repeat(64) as Response["operation_fingerprint"];
     const failures = [
       { approval_id: "01890000-0000-7000-8000-000000000000" as Response["approval_id"] },

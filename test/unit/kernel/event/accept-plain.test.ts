@@ -141,9 +141,12 @@ function valuesOf(schema: z.core.$ZodType): fc.Arbitrary<unknown> {
     case "object": {
       const members = Object.entries(def.shape);
       const required = members.filter(([, member]) => member._zod.optin === undefined);
-      return fc.record(Object.fromEntries(members.map(([key, each]) => [key, valuesOf(each)])), {
-        requiredKeys: required.map(([key]) => key),
-      });
+      const objects = fc.record(
+        Object.fromEntries(members.map(([key, each]) => [key, valuesOf(each)])),
+        { requiredKeys: required.map(([key]) => key) },
+      );
+      if ((def.checks ?? []).length === 0) return objects;
+      return objects.filter((value) => taken(schema, [value]).length > 0);
     }
     case "string":
       return fc.constantFrom(...taken(schema, TEXTS));

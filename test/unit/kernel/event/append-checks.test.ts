@@ -1,4 +1,10 @@
-import type { ApprovalId, AttemptId, SessionId, ToolCallId } from "@cookie-agent/sdk/protocol";
+import type {
+  ApprovalId,
+  AttemptId,
+  SessionId,
+  ToolCallId,
+  TreeApprovalGrantId,
+} from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { AppendChecks } from "../../../../kernel/src/event/append-checks.ts";
 import type { EventDraft } from "../../../../kernel/src/event/event-draft.ts";
@@ -80,6 +86,18 @@ const answered = run.of({
   client_response_id: "r",
   decision: "approve_once",
   feedback: null,
+});
+const granted = run.of({
+  type: "tree_approval_grant_committed",
+  grant: {
+    grant_id: createId<TreeApprovalGrantId>(),
+    root_session_id: createId<SessionId>(),
+    approval_id: approvalId,
+    operation_fingerprint: "0".repeat(64),
+    capabilities: [],
+    resources: [],
+    created_at: "2030-01-01T00:00:00.000Z",
+  },
 });
 const finalized = run.of({ type: "approval_finalized", approval_id: approvalId, decision });
 const cancelled = run.of({
@@ -229,6 +247,7 @@ describe("approvals", () => {
   test.for([
     ["by policy or mode", [requested, finalized]],
     ["by the user", [requested, escalated, answered, finalized]],
+    ["by an answer for the whole tree", [requested, escalated, answered, granted, finalized]],
     ["by withdrawal", [requested, escalated, cancelled, finalizedCancelled]],
     [
       "by withdrawal that a crash cut in two",
@@ -240,6 +259,8 @@ describe("approvals", () => {
 
   test.for([
     ["an answer nobody asked for", [requested, answered]],
+    ["a grant that nobody has answered for", [requested, escalated, granted]],
+    ["a grant behind the final word", [requested, escalated, answered, finalized, granted]],
     ["a second final word", [requested, finalized, finalized]],
     ["an approval after its withdrawal", [requested, cancelled, finalized]],
     ["a withdrawal that was not recorded", [requested, finalizedCancelled]],

@@ -367,6 +367,10 @@ export class MemoryStore implements SessionStore {
     return undefined;
   }
 
+  async listTree(): Promise<SessionId[]> {
+    return [this.lease.rootId];
+  }
+
   async acquire(): Promise<TreeLease> {
     return this.lease;
   }

@@ -97,6 +97,7 @@ function failingStore(inner: SessionStore, disk: Disk): SessionStore {
     directory: inner.directory,
     list: () => inner.list(),
     find: (sessionId) => inner.find(sessionId),
+    listTree: (rootId) => inner.listTree(rootId),
     acquire: (rootId) => inner.acquire(rootId),
     access: (rootId) => inner.access(rootId),
     async publish(publication) {
