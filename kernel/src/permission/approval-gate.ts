@@ -120,7 +120,10 @@ export class ApprovalGate {
       return outcomeOf(final, false);
     }
 
-    const granted = await this.#grantFor(approval);
+    const { treeGrants } = this.#ports;
+    // A session that began here knows all of its tree, so nothing is waited for.
+    if (treeGrants?.loaded === false) await treeGrants.ready();
+    const granted = this.#grantFor(approval);
     if (granted !== undefined) {
       const final = decision(
         "approved",
@@ -217,11 +220,10 @@ export class ApprovalGate {
     this.#escalated.attachmentChanged(attended);
   }
 
-  /** A remembered answer; none for what a plugin asks while it runs (S 6.7). */
-  async #grantFor(request: ApprovalRequest): Promise<TreeApprovalGrant | undefined> {
+  /** A remembered answer; none for what a plugin asks while it runs (S 6.7), nor while some cannot be read. */
+  #grantFor(request: ApprovalRequest): TreeApprovalGrant | undefined {
     const { treeGrants } = this.#ports;
-    if (treeGrants === undefined || request.trigger !== "permission_policy") return undefined;
-    if (!treeGrants.loaded && !(await treeGrants.ready())) return undefined;
+    if (request.trigger !== "permission_policy" || treeGrants?.loaded !== true) return undefined;
     return treeGrants.match(request);
   }
 
