@@ -9,10 +9,13 @@ import {
   type PermissionAction,
   type PermissionEffect,
   type PermissionMode,
+  SessionFork,
   type SessionId,
   SessionPermissionClear,
   SessionPermissionGet,
   SessionPermissionSet,
+  SessionResume,
+  SessionRevert,
   SessionSetPermissionMode,
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
@@ -205,6 +208,34 @@ describe("a remembered approval", () => {
     const { finals } = await run(again, session);
     expect(finals).toMatchObject([
       { reason: "tree_grant_matched", tree_grant_id: grants[0]?.grant_id },
+    ]);
+  });
+
+  test("[S-061] [S-173] goes with a revert behind it, and is none of a fork's", async () => {
+    const { kernel, session } = await grantOne([
+      turn("echo asked"),
+      DONE,
+      turn("echo asked"),
+      DONE,
+    ]);
+    const { client } = kernel;
+    const [log = ""] = await findLogs(kernel.project);
+    const events = await readLog(log);
+    const { session_id: fork } = await client.request(SessionFork, {
+      session_id: session,
+      through_seq: events.length,
+    });
+    await client.request(SessionResume, { session_id: fork });
+    await client.request(SessionSetPermissionMode, { session_id: fork, mode: "ask" });
+    expect((await listed(kernel, fork)).tree_grants).toEqual([]);
+    expect((await run(kernel, fork, ["reject"])).finals).toMatchObject([
+      { reason: "user_rejected" },
+    ]);
+    expect((await listed(kernel, session)).tree_grants).toHaveLength(1);
+    await client.request(SessionRevert, { session_id: session, through_seq: 1 });
+    expect((await listed(kernel, session)).tree_grants).toEqual([]);
+    expect((await run(kernel, session, ["reject"])).finals).toMatchObject([
+      { reason: "user_rejected" },
     ]);
   });
 
