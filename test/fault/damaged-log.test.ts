@@ -85,31 +85,37 @@ const damages: readonly {
 ];
 
 describe("a log that was damaged on disk", () => {
-  test.for(damages)("$name: the rest is shown and the session goes on", async (damage) => {
-    const project = await faultProject();
-    const { log, lines } = await finishedSession(project);
-    const missing = damage.missing(lines.length);
-    const kept = lines.map((_, index) => index + 1).filter((seq) => !missing.includes(seq));
-    const bytes = Buffer.concat(damage.damage(lines));
-    await writeFile(log, bytes);
+  test.for(damages)(
+    "[damaged log: opening, append] $name: the rest is shown and the session goes on",
+    async (damage) => {
+      const project = await faultProject();
+      const { log, lines } = await finishedSession(project);
+      const missing = damage.missing(lines.length);
+      const kept = lines.map((_, index) => index + 1).filter((seq) => !missing.includes(seq));
+      const bytes = Buffer.concat(damage.damage(lines));
+      await writeFile(log, bytes);
 
-    const shown = await show(project, log);
-    expect(shown.events.map(({ seq }) => seq)).toEqual(kept);
-    const reasons = shown.session.skipped_events.map(({ reason }) => reason);
-    const offset = Buffer.concat(lines.slice(0, 11)).byteLength;
-    expect(reasons).toEqual(
-      damage.reports(offset).map((part): unknown => expect.stringContaining(part)),
-    );
-    expect(await readFile(log)).toEqual(bytes);
+      const shown = await show(project, log);
+      expect(shown.events.map(({ seq }) => seq)).toEqual(kept);
+      const reasons = shown.session.skipped_events.map(({ reason }) => reason);
+      const offset = Buffer.concat(lines.slice(0, 11)).byteLength;
+      expect(reasons).toEqual(
+        damage.reports(offset).map((part): unknown => expect.stringContaining(part)),
+      );
+      expect(await readFile(log)).toEqual(bytes);
 
-    const resumed = await startOffline(project, ["say more"], ["--resume-session", sessionOf(log)])
-      .result;
-    expect(resumed).toMatchObject({ exitCode: 0, stdout: "more\n", stderr: "" });
-    const after = await show(project, log);
-    expect(after.events.map(({ seq }) => seq).slice(0, kept.length)).toEqual(kept);
-    expect(after.session.skipped_events).toEqual(shown.session.skipped_events);
-    expect(after.events.length).toBeGreaterThan(kept.length);
-    const listed = await start(project, ["session", "list", "--json"]).result;
-    expect(listed.stdout).toContain(`"last_activity":"${after.events.at(-1)?.timestamp}"`);
-  });
+      const resumed = await startOffline(
+        project,
+        ["say more"],
+        ["--resume-session", sessionOf(log)],
+      ).result;
+      expect(resumed).toMatchObject({ exitCode: 0, stdout: "more\n", stderr: "" });
+      const after = await show(project, log);
+      expect(after.events.map(({ seq }) => seq).slice(0, kept.length)).toEqual(kept);
+      expect(after.session.skipped_events).toEqual(shown.session.skipped_events);
+      expect(after.events.length).toBeGreaterThan(kept.length);
+      const listed = await start(project, ["session", "list", "--json"]).result;
+      expect(listed.stdout).toContain(`"last_activity":"${after.events.at(-1)?.timestamp}"`);
+    },
+  );
 });

@@ -20,7 +20,7 @@ async function logIn(stateDir: string): Promise<string> {
 describe.skipIf(noMount !== null)(
   `a disk of one MiB that becomes full (${noMount ?? "mounted"})`,
   () => {
-    test("[B104] output that fills it fails its call, and the run goes on", async () => {
+    test("[disk full: artifact, tool call] [B104] output that fills it fails its call, and the run goes on", async () => {
       const project = await faultProject();
       const disk = mountSmallDisk(MIB);
       const run = startOffline(
@@ -42,7 +42,7 @@ describe.skipIf(noMount !== null)(
       expect(calls[1]).toMatchObject({ outcome: "completed" });
     });
 
-    test("[B104] [S-047] a record that does not fit fails the run; after space is freed the session goes on", async () => {
+    test("[disk full: append, opening] [B104] [S-047] a record that does not fit fails the run; after space is freed the session goes on", async () => {
       const project = await faultProject();
       const disk = mountSmallDisk(MIB);
       const filler = join(disk, "filler");
@@ -90,7 +90,7 @@ describe.skipIf(noMount !== null)(
       expect(openEnds(events)).toEqual({ runs: [], calls: [] });
     });
 
-    test("[B104] [S-047] [S-246] one kernel goes on by itself once space is there again", async () => {
+    test("[disk full: append] [B104] [S-047] [S-246] one kernel goes on by itself once space is there again", async () => {
       const kernel = await openTestKernel({
         prepare: async (project) => mountSmallDisk(MIB, join(project.stateDir, "sessions")),
       });

@@ -9,7 +9,7 @@ import { processesOf, waitUntil } from "./support/processes.ts";
 
 describe("a run that is asked to stop", () => {
   test.for(["SIGINT", "SIGTERM"] as const)(
-    "[C-223] ends with run_cancelled and leaves nothing to repair (%s)",
+    "[signal: tool call] [C-223] ends with run_cancelled and leaves nothing to repair (%s)",
     async (signal) => {
       const project = await faultProject();
       const run = startOffline(project, [bashLine("echo partial; echo > running; sleep 600")]);
@@ -39,7 +39,7 @@ describe("a run that is asked to stop", () => {
   );
 
   test.runIf(CAN_OPEN_TERMINAL)(
-    "[C-223] a terminal that closes ends it in the same way",
+    "[signal: tool call] [C-223] a terminal that closes ends it in the same way",
     async () => {
       const project = await faultProject();
       const held = bashLine("echo partial; echo > running; sleep 600");

@@ -37,7 +37,7 @@ describe("a kernel that is killed while a plugin looks", () => {
     ["tool_before_call", ALLOW, ""],
     ["tool_after_result", KEEP, "ran\n"],
   ])(
-    "[E-161] [S-095] [S-097] [T-043] at %s repeats no call, and its session goes on",
+    "[killed: plugin] [E-161] [S-095] [S-097] [T-043] at %s repeats no call, and its session goes on",
     async ([hook, answer, ran]) => {
       const project = await faultProject();
       const server = await withModel(project, "openai-chat", {

@@ -39,7 +39,7 @@ describe("a kernel that is killed in mid-run", () => {
     ...moments("openai-chat", [1, 5, 8, 10, 13, 16, 20, 24, 28]),
     ...moments("anthropic", [7, 11, 15, 22, 27]),
   ])(
-    "[B116] [S-095] [S-097] [S-249] [T-043] loses nothing, repeats nothing and goes on after $count lines ($wire)",
+    "[killed: append, tool call] [B116] [S-095] [S-097] [S-249] [T-043] loses nothing, repeats nothing and goes on after $count lines ($wire)",
     async ({ wire, count }) => {
       const project = await faultProject();
       const server = await withModel(project, wire);
@@ -104,7 +104,7 @@ describe("a kernel that is killed in mid-run", () => {
   );
 
   test.for<Wire>(["openai-chat", "anthropic"])(
-    "[B116] [S-097] [T-043] a long command is ended, recorded as interrupted and not repeated (%s)",
+    "[killed: tool call] [B116] [S-097] [T-043] a long command is ended, recorded as interrupted and not repeated (%s)",
     async (wire) => {
       const project = await faultProject();
       const server = await withModel(project, wire, {

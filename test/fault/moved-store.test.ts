@@ -8,7 +8,7 @@ import { bashLine, faultProject, start, startOffline } from "./support/fault-pro
 import { onlyLog, sessionOf } from "./support/log-lines.ts";
 
 describe("a store that changed while nobody used it", () => {
-  test("sessions and their artifacts work from another path", async () => {
+  test("[moved store: opening, append, artifact] sessions and their artifacts work from another path", async () => {
     const project = await faultProject();
     const [here, there] = [join(project.home, "here"), join(project.home, "there")];
     await startOffline(project, [bashLine("seq 1 5000")], ["--data-dir", here]).result;
@@ -38,7 +38,7 @@ describe("a store that changed while nobody used it", () => {
     ["of another shape", '{"session_id":1}'],
     ["NUL bytes", "\0".repeat(512)],
   ] as const)(
-    "[S-075] metadata that does not parse (%s) is rebuilt from the log",
+    "[damaged log: metadata] [S-075] metadata that does not parse (%s) is rebuilt from the log",
     async ([, content]) => {
       const project = await faultProject();
       await startOffline(project, ["say hello"]).result;
@@ -66,7 +66,7 @@ describe("a store that changed while nobody used it", () => {
     },
   );
 
-  test("[S-037] timestamps do not go back when the clock does", async () => {
+  test("[clock jump: append] [S-037] timestamps do not go back when the clock does", async () => {
     const project = await faultProject();
     await startOffline(project, ["say hello"]).result;
     const log = (await onlyLog(project)) ?? "";

@@ -6,7 +6,7 @@ import { bashLine, faultProject, killHard, startOffline } from "./support/fault-
 import { childrenOf, processesOf, waitUntil } from "./support/processes.ts";
 
 describe("what is left when the kernel is killed", () => {
-  test("plugin hosts, running commands and what left their group all end", async () => {
+  test("[killed: plugin] plugin hosts, running commands and what left their group all end", async () => {
     const project = await faultProject();
     await project.write("note.txt", "a note\n");
     const run = startOffline(project, [

@@ -8,7 +8,7 @@ import { waitUntil } from "./support/processes.ts";
 const bash = (command: string) => ({ name: "bash", arguments: { command } });
 
 describe("a plugin host that is killed in mid-call", () => {
-  test("[E-060] [E-061] [E-063] [T-041] fails the call with what it had printed; the run goes on with a new host", async () => {
+  test("[plugin killed: tool call, plugin] [E-060] [E-061] [E-063] [T-041] fails the call with what it had printed; the run goes on with a new host", async () => {
     const project = await faultProject();
     await project.write("note.txt", "a note\n");
     const server = await withModel(

@@ -11,7 +11,7 @@ const foreign = (log: string) =>
   `error: session ${sessionOf(log)} is in use by another cookie process; wait until that one ends, or start a new session\n`;
 
 describe("two processes and one session tree", () => {
-  test("[S-082] [S-091] the second is refused at once and may only read", async () => {
+  test("[two processes: opening, append] [S-082] [S-091] the second is refused at once and may only read", async () => {
     const project = await faultProject();
     const holder = startOffline(project, [
       bashLine("echo > running; until [ -e go ]; do sleep 0.02; done"),
@@ -37,7 +37,7 @@ describe("two processes and one session tree", () => {
     expect(third).toMatchObject({ exitCode: 0, stdout: "mine\n", stderr: "" });
   });
 
-  test("[S-082] of several that resume at the same time exactly one writes", async () => {
+  test("[two processes: opening] [S-082] of several that resume at the same time exactly one writes", async () => {
     const project = await faultProject();
     await startOffline(project, ["say first"]).result;
     const log = (await onlyLog(project)) ?? "";
@@ -59,7 +59,7 @@ describe("two processes and one session tree", () => {
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
   });
 
-  test("[B103] [S-082] after kill -9 of the holder resume works at once, whoever has its process id", async () => {
+  test("[killed: opening] [B103] [S-082] after kill -9 of the holder resume works at once, whoever has its process id", async () => {
     const project = await faultProject();
     const holder = startOffline(project, [bashLine("echo > running; sleep 600")]);
     const log = await whenLines(project, 1, holder);

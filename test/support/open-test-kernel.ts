@@ -1,7 +1,12 @@
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Kernel, type LogLevel, openKernel } from "@cookie-agent/kernel";
+import {
+  type Kernel,
+  type LogLevel,
+  type OpenKernelOptions,
+  openKernel,
+} from "@cookie-agent/kernel";
 import { CookieClient, type SubscribeOptions } from "@cookie-agent/sdk/client";
 import {
   type ClientKey,
@@ -52,6 +57,8 @@ export interface TestKernelOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly headless?: boolean;
   readonly trust?: "stored" | "this_process";
+  /** Where sessions and artifacts lie; below the project's home by default. */
+  readonly dataDir?: string;
   /** Reopens an earlier kernel's home and directory; its configuration is kept. */
   readonly on?: Pick<TestKernel, "project" | "server">;
   readonly apiKey?: string;
@@ -108,14 +115,7 @@ export async function openTestKernel(options: TestKernelOptions = {}): Promise<T
   }
   const logged: TestKernel["logged"][number][] = [];
   const kernel = await openKernel({
-    cwd: project.cwd,
-    homeDir: project.home,
-    env: { PATH: process.env["PATH"], HOME: project.home, ...options.env },
-    firstPartyDirectories: [...FIRST_PARTY, ...(options.firstParty?.(project) ?? [])],
-    hostEntry: HOST_ENTRY,
-    trust: options.trust ?? "stored",
-    headless: options.headless ?? false,
-    engineVersion: "0.0.0-test",
+    ...kernelOptions(project, options),
     logger: { log: (level, message, fields) => logged.push({ level, message, fields }) },
   });
   onTestFinished(() => kernel.close());
@@ -168,34 +168,31 @@ export async function openTestKernel(options: TestKernelOptions = {}): Promise<T
   return self;
 }
 
-/** An agent document; `permissions` are its rules, action by action. */
-export function agentDocument(
-  permissions: Readonly<Record<string, unknown>>,
-  options: { models?: readonly string[]; prompt?: string; mode?: string; maxOutput?: number } = {},
-): string {
-  const {
-    models = ["custom.test/scripted"],
-    prompt = "You are under test.",
-    mode = "primary",
-  } = options;
-  const entries = models.map((model) => `  - model: ${model}\n`).join("");
-  return `---
-description: Under test
-mode: ${mode}
-enabled: true
-models:
-${entries}permissions: ${JSON.stringify(permissions)}
----
-${prompt}
-`;
+/** How a kernel is opened in a project. */
+export function kernelOptions(
+  project: TempProject,
+  options: TestKernelOptions = {},
+): OpenKernelOptions {
+  return {
+    cwd: project.cwd,
+    homeDir: project.home,
+    env: { PATH: process.env["PATH"], HOME: project.home, ...options.env },
+    firstPartyDirectories: [...FIRST_PARTY, ...(options.firstParty?.(project) ?? [])],
+    hostEntry: HOST_ENTRY,
+    trust: options.trust ?? "stored",
+    headless: options.headless ?? false,
+    engineVersion: "0.0.0-test",
+    ...(options.dataDir && { dataDir: options.dataDir }),
+  };
 }
 
 const UNTITLED = "[session_title]\ngenerate_on_first_turn = false\n";
 
-async function configure(
+/** Configures a project for a model server, as `openTestKernel` does. */
+export async function configure(
   project: TempProject,
   server: ModelServer,
-  options: TestKernelOptions,
+  options: TestKernelOptions = {},
 ): Promise<void> {
   const {
     wire,
@@ -218,4 +215,26 @@ async function configure(
     await project.writeState(`agents/${id}.md`, document);
   }
   await options.prepare?.(project);
+}
+
+/** An agent document; `permissions` are its rules, action by action. */
+export function agentDocument(
+  permissions: Readonly<Record<string, unknown>>,
+  options: { models?: readonly string[]; prompt?: string; mode?: string; maxOutput?: number } = {},
+): string {
+  const {
+    models = ["custom.test/scripted"],
+    prompt = "You are under test.",
+    mode = "primary",
+  } = options;
+  const entries = models.map((model) => `  - model: ${model}\n`).join("");
+  return `---
+description: Under test
+mode: ${mode}
+enabled: true
+models:
+${entries}permissions: ${JSON.stringify(permissions)}
+---
+${prompt}
+`;
 }

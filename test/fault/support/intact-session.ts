@@ -1,0 +1,105 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type SessionId,
+  SessionList,
+  STREAM_EVENTS,
+  type StoredEvent,
+} from "@cookie-agent/sdk/protocol";
+import { expect } from "vitest";
+import type { ModelServer } from "../../support/model-server.ts";
+import { openTestKernel, type TestKernel } from "../../support/open-test-kernel.ts";
+import { payloadsOf, readLog } from "../../support/session-log.ts";
+import type { TempProject } from "../../support/temp-project.ts";
+import { onlyLog, openEnds } from "./log-lines.ts";
+import { pairingProblems } from "./paired-results.ts";
+import type { ScriptedSession } from "./scripted-session.ts";
+
+export interface Struck {
+  readonly project: TempProject;
+  readonly server: ModelServer;
+  readonly dataDir?: string;
+  /** What was lost: with the power also what was not synced. */
+  readonly lost: "process" | "power";
+}
+
+/** What a client knew of a session when a fault struck. */
+export type Known = Pick<ScriptedSession, "seen" | "promised" | "sessionId">;
+
+/**
+ * Opens the store that a fault has left with a new kernel and compares it with what a client knew: nothing that it
+ * was told is lost, nothing is half there, what was open is settled, and the next run works.
+ */
+export async function expectIntact(
+  struck: Struck,
+  { seen, promised, sessionId }: Known,
+): Promise<void> {
+  const { project, server, dataDir } = struck;
+  const log = await onlyLog({ stateDir: dataDir ?? project.stateDir });
+  if (log === undefined) {
+    expect(promised.map(({ what }) => what)).toEqual([]);
+    expect([...seen.values()].filter(({ run_id }) => run_id !== null)).toEqual([]);
+  }
+  const before = log === undefined ? Buffer.alloc(0) : await readFile(log);
+  const complete = before.subarray(0, before.lastIndexOf(0x0a) + 1);
+  const kernel = await openTestKernel({ on: { project, server }, ...(dataDir && { dataDir }) });
+  try {
+    const session = log === undefined ? undefined : sessionId;
+    const { end, sessionId: used } = await kernel.run("Next.", { ...(session && { session }) });
+    expect(end).toMatchObject({ type: "run_completed", final_text: "Done." });
+    const events = await kernel.client.readEvents(used);
+    expect(openEnds(events)).toEqual({ runs: [], calls: [] });
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
+    if (session !== undefined) expectKnown(events, { seen, promised, sessionId }, struck.lost);
+    expect(pairingProblems(lastRequest(server))).toEqual([]);
+    await expectListed(kernel, used, events);
+  } finally {
+    await kernel.close();
+  }
+  if (log === undefined) return;
+  const after = await readFile(log);
+  expect(after.subarray(0, complete.byteLength).equals(complete)).toBe(true);
+  await expectMarks(project, log);
+}
+
+function expectKnown(events: readonly StoredEvent[], known: Known, lost: Struck["lost"]): void {
+  const stored = new Map(events.map((event) => [event.seq, event]));
+  for (const [seq, event] of known.seen) {
+    if (lost === "power" && STREAM_EVENTS.has(event.payload.type)) continue;
+    expect(stored.get(seq)).toEqual(event);
+  }
+  const missing = known.promised.filter(({ isIn }) => !isIn(events));
+  expect(missing.map(({ what }) => what)).toEqual([]);
+}
+
+async function expectListed(
+  kernel: TestKernel,
+  session: SessionId,
+  events: readonly StoredEvent[],
+): Promise<void> {
+  const { sessions, diagnostics } = await kernel.client.request(SessionList, {});
+  expect(diagnostics).toEqual([]);
+  expect(sessions.find(({ session_id }) => session_id === session)).toMatchObject({
+    status: "completed",
+    last_event_seq: events.length,
+  });
+}
+
+/** No command ran twice, and none that the log does not know of (S-249). */
+async function expectMarks(project: TempProject, log: string): Promise<void> {
+  const text = await readFile(join(project.cwd, "marks"), "utf8").catch(() => "");
+  const marks = text.split("\n").filter((line) => line !== "");
+  expect(new Set(marks).size).toBe(marks.length);
+  const started = payloadsOf(await readLog(log), "tool_call_started").map(
+    ({ presentation }) => presentation.primary_argument,
+  );
+  for (const mark of marks) {
+    expect(started).toContainEqual(expect.stringContaining(`echo ${mark} >>`));
+  }
+}
+
+function lastRequest(server: ModelServer) {
+  const request = server.requests.at(-1);
+  if (request === undefined) throw new Error("the model was asked nothing");
+  return request;
+}
