@@ -10,11 +10,14 @@ import { testPlugin } from "./commands/plugin/test.ts";
 import { trustPlugin } from "./commands/plugin/trust.ts";
 import { run } from "./commands/run.ts";
 import { compactSession } from "./commands/session/compact.ts";
+import { exportSession } from "./commands/session/export.ts";
 import { forkSession } from "./commands/session/fork.ts";
 import { listSessions } from "./commands/session/list.ts";
 import { renameSession } from "./commands/session/rename.ts";
 import { revertSession } from "./commands/session/revert.ts";
+import { removeSession } from "./commands/session/rm.ts";
 import { showSession } from "./commands/session/show.ts";
+import { sessionTree } from "./commands/session/tree.ts";
 import { listTools } from "./commands/tool/list.ts";
 import { trust } from "./commands/trust.ts";
 import { usage } from "./commands/usage.ts";
@@ -31,12 +34,15 @@ export const COMMAND_TABLE: Readonly<Record<string, Command>> = {
   "plugin:test": testPlugin,
   "plugin:trust": trustPlugin,
   run,
+  "session:export": exportSession,
   "session:fork": forkSession,
   "session:compact": compactSession,
   "session:list": listSessions,
   "session:rename": renameSession,
   "session:revert": revertSession,
+  "session:rm": removeSession,
   "session:show": showSession,
+  "session:tree": sessionTree,
   "tool:list": listTools,
   trust,
   usage,

@@ -14,11 +14,16 @@ export function describeSession(session: SessionMeta): string {
     `agent     ${agent}, ${model.model}${model.variant === null ? "" : ` (${model.variant})`}`,
     `directory ${session.cwd_identity}`,
   ];
-  for (const skipped of session.skipped_events) {
-    const place = skipped.seq === undefined ? `line ${skipped.line}` : `event ${skipped.seq}`;
-    lines.push(`unreadable ${place}: ${skipped.reason}`);
-  }
+  lines.push(...describeSkipped(session));
   return `${lines.map((line) => printable(line).trimEnd()).join("\n")}\n`;
+}
+
+/** One line for each piece of its log that could not be read. */
+export function describeSkipped({ skipped_events }: SessionMeta): string[] {
+  return skipped_events.map(({ seq, line, reason }) => {
+    const place = seq === undefined ? `line ${line}` : `event ${seq}`;
+    return `unreadable ${place}: ${reason}`;
+  });
 }
 
 /** One line for an event that a reader of the record wants to see; null for the others. */

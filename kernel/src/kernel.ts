@@ -20,6 +20,7 @@ import { PluginHost } from "./plugin/plugin-host.ts";
 import { PluginLogFiles } from "./plugin/plugin-log-files.ts";
 import type { AdmissionFacts } from "./run/admit-run.ts";
 import { computeRevisions, runtimeSnapshot } from "./run/runtime-snapshot.ts";
+import { startJanitor } from "./session/janitor.ts";
 import { SessionRegistry } from "./session/session-registry.ts";
 import type { TreeBudgets, TreeBudgetsOptions } from "./session/tree-budgets.ts";
 import { openLocalSessionStore } from "./store/local-session-store.ts";
@@ -218,6 +219,10 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     });
   }, SWEEP_DELAY_MS);
   sweep.unref();
+  const stopJanitor = startJanitor(
+    () => sessions.tidy(),
+    (error) => logger.log("warn", "idle sessions and old output stay", { error: String(error) }),
+  );
 
   const clients = new Set<ClientConnection>();
   const statusOf = (status: PluginStatus) => tellOwnership([status], owners.table())[0] ?? status;
@@ -250,6 +255,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     },
     close() {
       clearTimeout(sweep);
+      stopJanitor();
       closing ??= closeAll([
         () => sessions.close(),
         () => plugins.close(),

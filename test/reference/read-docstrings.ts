@@ -33,6 +33,7 @@ interface Declaration {
 class Module {
   readonly exported: readonly Declaration[];
   readonly #local = new Map<string, Declaration>();
+  readonly #begun = new Set<Declaration>();
   readonly #others: ReadonlyMap<string, Declaration>;
   readonly #source: string;
   readonly #comments: ReturnType<typeof parseSync>["comments"];
@@ -58,8 +59,14 @@ class Module {
     this.exported = exported;
   }
 
-  docsOf({ text, value }: Declaration): Docs {
-    return { ...this.#describe(value), text };
+  docsOf(declaration: Declaration): Docs {
+    const { text, value } = declaration;
+    // A schema that holds itself is described where it begins.
+    if (this.#begun.has(declaration)) return { ...NO_DOCS, text };
+    this.#begun.add(declaration);
+    const docs = { ...this.#describe(value), text };
+    this.#begun.delete(declaration);
+    return docs;
   }
 
   #describe(node: ESTree.Node): Docs {

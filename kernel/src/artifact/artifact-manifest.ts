@@ -4,7 +4,7 @@ import type { OpenedArtifact } from "./artifact-store.ts";
 import { storedArtifactReference } from "./artifact-uri.ts";
 
 /** Eight streams with all members at their largest stay far below this. */
-const MAX_MANIFEST_BYTES = 64 * 1024;
+export const MAX_OUTPUT_MANIFEST_BYTES = 64 * 1024;
 
 const OutputManifest = z.strictObject({
   streams: z
@@ -34,17 +34,20 @@ export async function findManifestStream(artifact: OpenedArtifact, name: string)
 }
 
 async function readManifest(artifact: OpenedArtifact): Promise<readonly RetainedStream[]> {
-  if (artifact.byteLength > MAX_MANIFEST_BYTES) throw notAManifest();
-  const bytes = await artifact.read(0, artifact.byteLength);
-  let value: unknown;
+  if (artifact.byteLength > MAX_OUTPUT_MANIFEST_BYTES) throw notAManifest();
+  const streams = parseManifest(await artifact.read(0, artifact.byteLength));
+  if (streams === undefined) throw notAManifest();
+  return streams;
+}
+
+/** Undefined for what is no manifest. */
+export function parseManifest(bytes: Uint8Array): readonly RetainedStream[] | undefined {
   try {
-    value = JSON.parse(Buffer.from(bytes).toString("utf8"));
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
+    return OutputManifest.safeParse(value).data?.streams;
   } catch {
-    throw notAManifest();
+    return undefined;
   }
-  const manifest = OutputManifest.safeParse(value);
-  if (!manifest.success) throw notAManifest();
-  return manifest.data.streams;
 }
 
 function notAManifest(): CookieError {

@@ -32,6 +32,9 @@ export interface OpenedArtifact {
   close(): Promise<void>;
 }
 
+/** With a tree, or among what belongs to none. */
+export type ArtifactPlace = SessionId | "shared";
+
 /**
  * Content by digest. What belongs to a root session stands with that root; possession of a digest gives access
  * within the project (S 4.1, 4.2).
@@ -47,6 +50,19 @@ export interface ArtifactStore {
    * `artifact_corrupt`.
    */
   open(rootId: SessionId, sha256: Digest): Promise<OpenedArtifact>;
+  /** Where artifacts of these digests lie: with which tree, or among the shared. Those that are nowhere are left out. */
+  locate(rootId: SessionId, digests: ReadonlySet<Digest>): Promise<Map<Digest, ArtifactPlace>>;
+  /**
+   * Removes artifacts that nothing refers to and that are older than an hour. What this process has published there
+   * is left out until `release` (S-112).
+   * @param mentioned Which of these are referred to by logs and ledger; a rejection leaves everything as it is.
+   */
+  collect(
+    place: ArtifactPlace,
+    mentioned: (candidates: ReadonlySet<Digest>) => Promise<ReadonlySet<Digest>>,
+  ): Promise<readonly Digest[]>;
+  /** What was published there so far is named in logs by now, or never will be. */
+  release(place: ArtifactPlace): void;
   /** Removes temporaries that are older than an hour and whose writer is gone (T-149). */
   sweepTemporaries(): Promise<void>;
 }

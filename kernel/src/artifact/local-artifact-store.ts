@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import * as fs from "node:fs";
 import * as files from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { CookieError, type Digest, SessionId } from "@cookie-agent/sdk/protocol";
 import { sha256Hex } from "../support/digest.ts";
 import { tryLockDescriptor } from "../support/file-lock.ts";
 import type {
+  ArtifactPlace,
   ArtifactStore,
   CaptureFile,
   OpenedArtifact,
@@ -29,6 +30,10 @@ export function createLocalArtifactStore(options: { storeDir: string }): Artifac
 class LocalArtifactStore implements ArtifactStore {
   readonly #storeDir: string;
   readonly #checked = new Map<string, StoredArtifact>();
+  /** By directory: what was published there and may not be named in a log yet (S-112). */
+  readonly #published = new Map<string, Set<Digest>>();
+  /** By directory: what was old and referred to when it was last looked for. */
+  readonly #live = new Map<string, Set<Digest>>();
 
   constructor(storeDir: string) {
     this.#storeDir = storeDir;
@@ -52,6 +57,7 @@ class LocalArtifactStore implements ArtifactStore {
     const directory = this.#directoryOf(rootId);
     const sha256 = sha256Hex(bytes);
     const target = join(directory, sha256);
+    this.#guard(directory, sha256);
     const known = this.#checked.get(target);
     if (known !== undefined && refresh(target, known.byteLength)) return known;
     const file = await TemporaryFile.create(directory, `.${sha256}.${randomUUID()}.tmp`);
@@ -77,6 +83,44 @@ class LocalArtifactStore implements ArtifactStore {
     throw new CookieError("artifact_missing", `there is no artifact ${sha256} in this project`);
   }
 
+  async locate(
+    rootId: SessionId,
+    digests: ReadonlySet<Digest>,
+  ): Promise<Map<Digest, ArtifactPlace>> {
+    const places = new Map<Digest, ArtifactPlace>();
+    if (digests.size === 0) return places;
+    for await (const directory of this.#searchPath(rootId)) {
+      for (const name of await listNames(directory)) {
+        if (digests.has(name) && !places.has(name)) places.set(name, this.#placeOf(directory));
+      }
+    }
+    return places;
+  }
+
+  async collect(
+    place: ArtifactPlace,
+    mentioned: (candidates: ReadonlySet<Digest>) => Promise<ReadonlySet<Digest>>,
+  ): Promise<readonly Digest[]> {
+    const { collectArtifacts } = await import("./collect-artifacts.ts");
+    const directory = this.#directoryAt(place);
+    const known = this.#live.get(directory) ?? new Set<Digest>();
+    const { removed, live } = await collectArtifacts({
+      directory,
+      manifestDirectories: place === "shared" ? await this.#treeDirectories() : [],
+      isExempt: (digest) =>
+        known.has(digest) || this.#published.get(directory)?.has(digest) === true,
+      mentioned,
+    });
+    for (const digest of live) known.add(digest);
+    this.#live.set(directory, known);
+    for (const digest of removed) this.#checked.delete(join(directory, digest));
+    return removed;
+  }
+
+  release(place: ArtifactPlace): void {
+    this.#published.delete(this.#directoryAt(place));
+  }
+
   async sweepTemporaries(): Promise<void> {
     const oldest = Date.now() - TEMPORARY_AGE_MS;
     const directories = [
@@ -93,6 +137,7 @@ class LocalArtifactStore implements ArtifactStore {
   async #publish(file: TemporaryFile): Promise<void> {
     const artifact = file.seal();
     const target = join(file.directory, artifact.sha256);
+    this.#guard(file.directory, artifact.sha256);
     if ((await this.#holds(target, artifact)) && refresh(target, artifact.byteLength)) {
       file.discard();
     } else {
@@ -165,6 +210,21 @@ class LocalArtifactStore implements ArtifactStore {
       const rootId = SessionId.safeParse(name);
       return rootId.success ? [this.#treeDirectory(rootId.data)] : [];
     });
+  }
+
+  #guard(directory: string, digest: Digest): void {
+    const guarded = this.#published.get(directory);
+    if (guarded === undefined) this.#published.set(directory, new Set([digest]));
+    else guarded.add(digest);
+  }
+
+  #directoryAt(place: ArtifactPlace): string {
+    return place === "shared" ? join(this.#storeDir, SHARED_DIRECTORY) : this.#treeDirectory(place);
+  }
+
+  #placeOf(directory: string): ArtifactPlace {
+    const root = SessionId.safeParse(basename(dirname(directory)));
+    return root.success ? root.data : "shared";
   }
 
   #treeDirectory(rootId: SessionId): string {

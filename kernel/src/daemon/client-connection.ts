@@ -8,6 +8,7 @@ import type { Route } from "./route.ts";
 import { registerRunMethods } from "./run-methods.ts";
 import { registerRuntimeMethods } from "./runtime-methods.ts";
 import { registerSessionMethods } from "./session-methods.ts";
+import { registerTreeMethods } from "./tree-methods.ts";
 import { registerUsageMethods } from "./usage-methods.ts";
 
 /** Requests of one client that may be served at the same time (D-082). */
@@ -50,6 +51,7 @@ export class ClientConnection {
     };
     registerSessionMethods(route, services);
     registerBranchMethods(route, services);
+    registerTreeMethods(route, services);
     registerRunMethods(route, services);
     registerApprovalMethods(route, services);
     registerRuntimeMethods(route, services);

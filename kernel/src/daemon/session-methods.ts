@@ -11,13 +11,17 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import type { ClientServices } from "./client-services.ts";
 import type { Route } from "./route.ts";
+import { selectSessions } from "./select-sessions.ts";
 
 export function registerSessionMethods(route: Route, { sessions }: ClientServices): void {
   route(SessionCreate, async ({ selection }) => {
     const actor = await sessions.create(selection);
     return { session: { ...actor.meta(), access: "owned" as const } };
   });
-  route(SessionList, () => sessions.list());
+  route(SessionList, async ({ everywhere = false, ...filter }) => {
+    const { sessions: all, diagnostics } = await sessions.list(everywhere);
+    return { ...selectSessions(all, filter), diagnostics };
+  });
   route(SessionGet, ({ session_id }) =>
     sessions.read(session_id, async (actor) => {
       const access = actor.writable

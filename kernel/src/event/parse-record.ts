@@ -7,8 +7,8 @@ import {
   type StoredEvent,
 } from "@cookie-agent/sdk/protocol";
 import * as z from "zod";
+import { type Acceptor, acceptorOf } from "../support/accept-plain.ts";
 import { safeText } from "../support/safe-text.ts";
-import { type Acceptor, acceptorOf } from "./accept-plain.ts";
 import { completeLine, type LineContext, LogLine } from "./line-context.ts";
 import { repairPayload } from "./repair-payload.ts";
 

@@ -1,9 +1,12 @@
 import {
   CookieError,
+  type Digest,
   type EventPayload,
   type SessionId,
   type SessionMeta,
 } from "@cookie-agent/sdk/protocol";
+import type { ArtifactStore } from "../artifact/artifact-store.ts";
+import { findDigests } from "../artifact/find-digests.ts";
 import { copyLog } from "../event/copy-log.ts";
 import { type EncodedEvent, encodeEvents, joinLines } from "../event/encode-event.ts";
 import { EventStamper } from "../event/event-stamper.ts";
@@ -16,6 +19,13 @@ import { describeSession } from "./describe-session.ts";
 import { forkTitle } from "./rename-session.ts";
 import { SessionState } from "./session-state.ts";
 
+interface ForkParts {
+  readonly store: SessionStore;
+  readonly artifacts: Pick<ArtifactStore, "locate">;
+  /** Of the source's tree, when the fork joins it. */
+  readonly takenHandles?: ReadonlySet<string>;
+}
+
 /**
  * Publishes a session with another one's log up to an event (S-230). The fork of a root is the root of a tree of its
  * own; that of a delegated session stands beside it, which needs its tree's lock (S-231). Nothing is written to the
@@ -24,19 +34,29 @@ import { SessionState } from "./session-state.ts";
 export async function forkSession(
   source: Pick<SessionMeta, "session_id" | "origin" | "creation_selection" | "handle">,
   throughSeq: number,
-  store: SessionStore,
+  { store, artifacts, takenHandles }: ForkParts,
 ): Promise<SessionId> {
   const { session_id: sourceId, origin, creation_selection: creation, handle } = source;
   const sessionId = createId<SessionId>();
-  const shortId = handle === undefined ? null : createHandle(creation.agent);
+  const shortId = handle === undefined ? null : createHandle(creation.agent, takenHandles);
   const sourceRoot = origin.type === "root" ? sourceId : origin.root_session_id;
   const log = await store.open({ sessionId: sourceId, rootId: sourceRoot });
   try {
     const copied = () => copyLog(log.read(), { sessionId, shortId, throughSeq });
     const { metadata, ending } = await foldFork(copied, sessionId, throughSeq);
+    const rootId = origin.type === "root" ? sessionId : sourceRoot;
+    const digests = new Set<Digest>();
+    for await (const digest of findDigests(copied())) digests.add(digest);
+    const places = [...(await artifacts.locate(sourceRoot, digests))];
+    // Before the fork is there, so that nobody collects what it refers to (S-114).
+    await store.recordCrossReferences(
+      places
+        .filter(([, place]) => place !== rootId)
+        .map(([digest, to_root]) => ({ digest, from_root: rootId, to_root, seq: throughSeq })),
+    );
     const { file } = await store.publish({
       sessionId,
-      rootId: origin.type === "root" ? sessionId : sourceRoot,
+      rootId,
       bytes: withEnding(copied(), ending),
       metadata,
     });

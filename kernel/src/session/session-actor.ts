@@ -105,6 +105,11 @@ export class SessionActor {
     return this.#log.events.writable;
   }
 
+  /** False as long as it is in memory only. */
+  get published(): boolean {
+    return this.#log.events.published;
+  }
+
   get activeRunId(): RunId | null {
     return this.#slot.run?.runId ?? null;
   }
@@ -324,6 +329,27 @@ export class SessionActor {
     return this.#quiet;
   }
 
+  /** When the last run ended, in epoch milliseconds; null while something of the session is open or waits (S-102). */
+  get idleSinceMs(): number | null {
+    const { lastRunEnd, openApprovals, openCalls, pendingInputs } = this.#state;
+    const isOpen = this.#slot.run !== null || openApprovals.size > 0 || openCalls.size > 0;
+    if (lastRunEnd === "" || isOpen || pendingInputs.length > 0) return null;
+    return this.#mailbox.waiting > 0 ? null : Date.parse(lastRunEnd);
+  }
+
+  /**
+   * A barrier: when nothing runs and nothing waits behind it, the session takes no command any more, `then` is called
+   * at once, and `close` is to follow. False when it goes on as before.
+   */
+  retire(then: () => void): Promise<boolean> {
+    return this.#mailbox.run(() => {
+      if (this.#slot.run !== null || this.#mailbox.waiting > 0) return false;
+      void this.#mailbox.close();
+      then();
+      return true;
+    });
+  }
+
   /** Ends the run as `quiesce` does and closes the log. */
   async close(): Promise<void> {
     await this.quiesce();
@@ -359,6 +385,7 @@ export class SessionActor {
     if (!events.published || !events.writable) return;
     try {
       await this.#services.store.writeMetadata(await this.#metadata());
+      this.#parts.onSaved?.();
     } catch (error) {
       this.#services.logger.log("warn", "the session's metadata cache could not be written", {
         error: describeRunError(error).message,

@@ -6,6 +6,7 @@ import {
   type SessionId,
   type SessionMeta,
 } from "@cookie-agent/sdk/protocol";
+import { ConsumerFolds } from "../event/consumer-folds.ts";
 import { EventLog, type EventLogOptions, type LogObserver } from "../event/event-log.ts";
 import { GroupCommit } from "../event/group-commit.ts";
 import { ApprovalGate } from "../permission/approval-gate.ts";
@@ -13,16 +14,21 @@ import { snapshotAgent } from "../run/admit-run.ts";
 import { sessionForeign } from "../store/session-foreign.ts";
 import type { SessionLocation, StoredMetadata, TreeLease } from "../store/session-store.ts";
 import { createId } from "../support/create-id.ts";
+import { KeyMutex } from "../support/key-mutex.ts";
 import type { UsageCells } from "../usage/usage-cells.ts";
 import { UsageLedger } from "../usage/usage-ledger.ts";
 import { createHandle } from "./create-handle.ts";
 import { forkSession } from "./fork-session.ts";
 import { GrantsOfTrees } from "./grants-of-trees.ts";
 import { SessionActor } from "./session-actor.ts";
+import { missing, notRoot, running } from "./session-errors.ts";
 import { SessionLog } from "./session-log.ts";
 import { SessionPresence } from "./session-presence.ts";
 import type { SessionServices } from "./session-services.ts";
 import { SessionState } from "./session-state.ts";
+import type { SessionTree } from "./session-tree.ts";
+import { SessionTrees } from "./session-trees.ts";
+import type { TreeMember } from "./tree-load.ts";
 import { TreeModes } from "./tree-modes.ts";
 
 /** A session that is written here, or on its way to be. */
@@ -39,11 +45,26 @@ export class SessionRegistry {
   readonly #residents = new Map<SessionId, Resident>();
   readonly #modes = new TreeModes();
   readonly #grants: GrantsOfTrees;
+  readonly #joined = new WeakMap<SessionActor, ResidentMember>();
+  /** By session: it is opened for writing, or its log is folded while nobody may open it. */
+  readonly #openings = new KeyMutex();
+  readonly #trees: SessionTrees;
+  /** Sessions that were put away and are still ours to write (S 3.9). */
+  readonly #evicted = new Set<SessionId>();
+  readonly #removing = new Set<SessionId>();
+  #tidying: Promise<void> | null = null;
   #closed = false;
 
   constructor(services: SessionServices) {
     this.#services = services;
     this.#grants = new GrantsOfTrees(services);
+    this.#trees = new SessionTrees({
+      store: services.store,
+      consumers: services.treeConsumers ?? [],
+      logger: services.logger,
+      fold: (location) => this.#foldMember(location),
+      exclusively: (sessionId, work) => this.#exclusively(sessionId, work),
+    });
   }
 
   /** A session in memory; its first user message puts it on disk (S-023). */
@@ -53,7 +74,8 @@ export class SessionRegistry {
     const { document, snapshot } = snapshotAgent(facts, selection);
     const sessionId = createId<SessionId>();
     this.#grants.begin(sessionId);
-    const { actor, log, ledger, observer, gate } = this.#build(sessionId, sessionId, true);
+    const built = this.#build(sessionId, sessionId, true);
+    const { actor, log, ledger, observer, gate } = built;
     log.attach(EventLog.create({ ...this.#logOptions(actor, ledger), observer }));
     await log.append([
       {
@@ -72,12 +94,13 @@ export class SessionRegistry {
     this.#requireOpen();
     actor.treeGrants.join(sessionId, gate.grants);
     this.#residents.set(sessionId, { opening: Promise.resolve(actor), actor });
+    this.#join(built);
     return actor;
   }
 
-  /** Sessions of this directory, newest first: those on disk and those not yet published; and what is unreadable. */
-  async list(): Promise<{ sessions: SessionMeta[]; diagnostics: string[] }> {
-    const { sessions: stored, diagnostics } = await this.#services.store.list();
+  /** Roots of this directory or of all of them, newest first: those on disk and those not yet published; and what is unreadable. */
+  async list(everywhere = false): Promise<{ sessions: SessionMeta[]; diagnostics: string[] }> {
+    const { sessions: stored, diagnostics } = await this.#services.store.list(everywhere);
     const byId = new Map<SessionId, SessionMeta>(stored.map((meta) => [meta.session_id, meta]));
     for (const { actor } of this.#residents.values()) {
       if (actor !== null) byId.set(actor.sessionId, actor.meta());
@@ -93,6 +116,7 @@ export class SessionRegistry {
    * lock (S-091).
    */
   async read<T>(sessionId: SessionId, use: (actor: SessionActor) => Promise<T> | T): Promise<T> {
+    if (this.#evicted.has(sessionId)) await this.adopt(sessionId).catch(() => undefined);
     const resident = await this.#residents.get(sessionId)?.opening.catch(() => undefined);
     if (resident?.writable) return use(resident);
     const { actor } = await this.#fold(await this.#locate(sessionId));
@@ -127,9 +151,16 @@ export class SessionRegistry {
     return this.read(sessionId, async (source) => {
       await source.passFork(throughSeq);
       this.#requireOpen();
-      const fork = await forkSession(source.meta(), throughSeq, this.#services.store);
-      this.#grants.grew(source.rootSessionId);
-      return fork;
+      const { rootSessionId: rootId } = source;
+      const meta = source.meta();
+      const { store, stages } = this.#services;
+      const parts = { store, artifacts: stages.artifacts };
+      if (meta.origin.type === "root") return forkSession(meta, throughSeq, parts);
+      const takenHandles = (await this.#trees.load(rootId)).handles();
+      const forkId = await forkSession(meta, throughSeq, { ...parts, takenHandles });
+      this.#grants.grew(rootId);
+      await this.#trees.add({ sessionId: forkId, rootId });
+      return forkId;
     });
   }
 
@@ -162,6 +193,47 @@ export class SessionRegistry {
     );
   }
 
+  /** The tree of a session, loaded at its first use (S 3.5). */
+  async tree(sessionId: SessionId): Promise<SessionTree> {
+    const resident = this.#residents.get(sessionId)?.actor?.rootSessionId;
+    const tree = await this.#trees.load(resident ?? (await this.#locate(sessionId)).rootId);
+    if (tree.has(sessionId)) return tree;
+    const problem = tree.diagnostics.find((line) => line.includes(sessionId));
+    throw new CookieError("storage_failed", problem ?? `session ${sessionId} cannot be read`, {
+      data: { session_id: sessionId },
+    });
+  }
+
+  /**
+   * Removes a root with all its descendants from the disk; yields their ids. Rejects with `session_running` while one
+   * of them runs, with `not_root_session` for a descendant.
+   */
+  async remove(sessionId: SessionId): Promise<SessionId[]> {
+    this.#requireOpen();
+    const unpublished = this.#residents.get(sessionId)?.actor;
+    if (unpublished && !unpublished.published) {
+      if (!(await this.#evict(unpublished))) throw running(sessionId);
+      return [sessionId];
+    }
+    const { rootId } = await this.#locate(sessionId);
+    if (rootId !== sessionId) throw notRoot(sessionId, rootId);
+    if (this.#removing.has(rootId)) throw missing(sessionId);
+    this.#removing.add(rootId);
+    try {
+      return await this.#remove(rootId);
+    } finally {
+      this.#removing.delete(rootId);
+    }
+  }
+
+  /** What the janitor does: puts idle children away and removes output that nothing refers to (S 3.9, 4.3). */
+  tidy(nowMs = Date.now()): Promise<void> {
+    this.#tidying ??= this.#tidy(nowMs).finally(() => {
+      this.#tidying = null;
+    });
+    return this.#tidying;
+  }
+
   access(sessionId: SessionId): Promise<"owned" | "free" | "foreign"> {
     return this.#services.store.access(sessionId);
   }
@@ -188,32 +260,87 @@ export class SessionRegistry {
   /** Ends every run with a record and closes every log; each step is tried whatever the others do (S-094). */
   async close(): Promise<void> {
     this.#closed = true;
+    await this.#tidying?.catch(() => undefined);
     const residents = [...this.#residents.values()];
     const each = (act: (actor: SessionActor) => Promise<void>) =>
       Promise.allSettled(residents.map(async ({ opening }) => act(await opening)));
     await each((actor) => actor.quiesce());
     await this.#services.beforeLogsClose?.();
     await each((actor) => actor.close());
+    await this.#trees.close();
     this.#residents.clear();
+  }
+
+  async #tidy(nowMs: number): Promise<void> {
+    if (this.#closed || this.#residents.size === 0) return;
+    const { tidySessions } = await import("./tidy-sessions.ts");
+    await tidySessions({
+      services: this.#services,
+      trees: this.#trees,
+      actors: () => [...this.#residents.values()].flatMap(({ actor }) => actor ?? []),
+      evict: async (actor) => {
+        if (await this.#evict(actor)) this.#evicted.add(actor.sessionId);
+      },
+      nowMs,
+    });
+  }
+
+  async #remove(rootId: SessionId): Promise<SessionId[]> {
+    const { store } = this.#services;
+    const held = store.heldLease(rootId);
+    const lease = held ?? (await store.acquire(rootId));
+    if (lease === undefined) throw sessionForeign(rootId);
+    try {
+      const opening = [...this.#residents.values()].map(({ opening: actor }) => actor);
+      const opened = await Promise.all(opening.map((actor) => actor.catch(() => null)));
+      const residents = opened.filter((actor) => actor?.rootSessionId === rootId);
+      for (const actor of residents) {
+        if (actor !== null && !(await this.#evict(actor))) throw running(actor.sessionId);
+      }
+      const ids = [rootId, ...(await store.children(rootId))];
+      await store.remove(rootId);
+      for (const id of ids) this.#evicted.delete(id);
+      return ids;
+    } finally {
+      if (held === undefined) lease.release();
+    }
+  }
+
+  /** Puts a session away that nothing goes on in; whoever uses it next opens it anew. False when something does. */
+  #evict(actor: SessionActor): Promise<boolean> {
+    const { sessionId } = actor;
+    return this.#exclusively(sessionId, async () => {
+      const isRetired = await actor.retire(() => {
+        if (this.#residents.get(sessionId)?.actor === actor) this.#residents.delete(sessionId);
+      });
+      if (isRetired) await this.#leave(actor);
+      return isRetired;
+    });
   }
 
   async #adopt(sessionId: SessionId, lost: SessionActor | null): Promise<SessionActor> {
     this.#requireOpen();
-    await lost?.close();
+    if (lost !== null) await this.#leave(lost);
     const location = await this.#locate(sessionId);
+    if (this.#removing.has(location.rootId)) throw missing(sessionId);
     const lease = await this.#services.store.acquire(location.rootId);
     if (lease === undefined) throw sessionForeign(sessionId);
-    let actor: SessionActor | undefined;
+    let built: BuiltSession | undefined;
     try {
       if (!this.#holdsTree(location.rootId)) this.#grants.forget(location.rootId);
-      const built = await this.#fold(location, lease);
-      actor = built.actor;
-      actor.treeGrants.join(sessionId, built.gate.grants);
+      built = await this.#exclusively(sessionId, async () => {
+        const opened = await this.#fold(location, lease);
+        this.#join(opened);
+        return opened;
+      });
+      built.actor.treeGrants.join(sessionId, built.gate.grants);
+      await this.#trees.load(location.rootId);
       await this.#services.budgets?.load(location.rootId);
-      await actor.settle();
-      return actor;
+      await built.actor.settle();
+      this.#evicted.delete(sessionId);
+      return built.actor;
     } catch (error) {
-      await actor?.close();
+      if (built !== undefined) await this.#leave(built.actor);
       if (!this.#holdsTree(location.rootId)) lease.release();
       throw error;
     }
@@ -222,10 +349,7 @@ export class SessionRegistry {
   async #locate(sessionId: SessionId): Promise<SessionLocation> {
     const location = await this.#services.store.find(sessionId);
     if (location !== undefined) return location;
-    throw new CookieError(
-      "session_missing",
-      `there is no session ${sessionId} in this directory; \`cookie session list\` shows them`,
-    );
+    throw missing(sessionId);
   }
 
   async #fold(location: SessionLocation, lease?: TreeLease): Promise<BuiltSession> {
@@ -239,6 +363,43 @@ export class SessionRegistry {
       }),
     );
     return built;
+  }
+
+  /** A session as its log has it now, for its tree; nothing of it stays open (S-079). */
+  async #foldMember(location: SessionLocation): Promise<TreeMember> {
+    const { actor, folds } = await this.#fold(location);
+    const meta = actor.meta();
+    await actor.close();
+    return { location, meta: () => meta, products: folds.freeze() };
+  }
+
+  #join({ actor, folds }: BuiltSession): void {
+    const location = { sessionId: actor.sessionId, rootId: actor.rootSessionId };
+    const member = { location, meta: () => actor.meta(), products: folds };
+    this.#joined.set(actor, member);
+    this.#trees.join(member);
+  }
+
+  /** Closes a session that was open here; its tree keeps what it was at the end. */
+  async #leave(actor: SessionActor): Promise<void> {
+    const member = this.#joined.get(actor);
+    await actor.close();
+    if (member === undefined) return;
+    const meta = actor.meta();
+    const { location, products } = member;
+    this.#trees.leave(
+      member,
+      actor.published ? { location, meta: () => meta, products: products.freeze() } : null,
+    );
+  }
+
+  async #exclusively<T>(sessionId: SessionId, work: () => Promise<T>): Promise<T> {
+    const done = await this.#openings.acquire([sessionId]);
+    try {
+      return await work();
+    } finally {
+      done();
+    }
   }
 
   #findRun(runId: RunId): SessionActor | undefined {
@@ -274,19 +435,25 @@ export class SessionRegistry {
       approvalTimeoutMs: this.#services.facts.config.approval.timeoutMs,
       treeGrants,
     });
+    const services = this.#services;
+    const location = { sessionId, rootId: rootSessionId };
+    const folds = new ConsumerFolds(services.treeConsumers ?? [], location);
     const observer: LogObserver = {
       apply(event) {
         state.apply(event);
         gate.apply(event);
+        folds.apply(event);
       },
       restart() {
         state.restart();
         gate.restart();
+        folds.restart();
       },
     };
-    const services = this.#services;
     const budget = isWriter ? services.budgets?.of(rootSessionId) : undefined;
     const ledger = new UsageLedger(sessionId, budget && (() => budget.begin(sessionId)));
+    const isChild = sessionId !== rootSessionId;
+    const onSaved = isChild ? () => this.#trees.saveIndex(rootSessionId) : () => undefined;
     const parts = {
       sessionId,
       rootSessionId,
@@ -297,9 +464,10 @@ export class SessionRegistry {
       gate,
       ledger,
       treeGrants,
+      onSaved,
     };
     const actor = new SessionActor({ ...parts, ...(budget && { budget }) });
-    return { actor, log, ledger, observer, gate };
+    return { actor, log, ledger, observer, gate, folds };
   }
 
   #logOptions(actor: SessionActor, ledger: UsageLedger): Omit<EventLogOptions, "observer"> {
@@ -315,10 +483,15 @@ export class SessionRegistry {
   }
 }
 
+interface ResidentMember extends TreeMember {
+  readonly products: ConsumerFolds;
+}
+
 interface BuiltSession {
   readonly actor: SessionActor;
   readonly log: SessionLog;
   readonly ledger: UsageLedger;
   readonly observer: LogObserver;
   readonly gate: ApprovalGate;
+  readonly folds: ConsumerFolds;
 }

@@ -1,5 +1,6 @@
 import type { StoredEvent } from "@cookie-agent/sdk/protocol";
 import type { ContextDocument } from "../config/agents-md.ts";
+import type { TreeConsumer } from "../event/tree-consumer.ts";
 import type { AdmissionFacts } from "../run/admit-run.ts";
 import type { SessionStore } from "../store/session-store.ts";
 import type { Logger } from "../support/logger.ts";
@@ -19,6 +20,8 @@ export interface SessionServices {
   readonly budgets?: TreeBudgets;
   /** Resolves once every plugin that starts with the kernel is connected or failed (E-050). */
   ready(): Promise<void>;
+  /** Who keeps something of every session of a tree, in the order in which they are told of a load. */
+  readonly treeConsumers?: readonly TreeConsumer[];
   /** Told of each event of every session once it is on disk, in the order of its session. */
   onRecorded?(event: StoredEvent): void;
   /** At the end of all sessions, when no run runs any more and every log can still be written (S 3.7). */

@@ -74,6 +74,8 @@ export class SessionState {
   inputThroughSeq = 0;
   lastSeq = 0;
   lastActivity = "";
+  /** When a run last ended; empty for a session that never ran. */
+  lastRunEnd = "";
   lastAgent: string | null = null;
   lastModel: ModelSelection | null = null;
 
@@ -207,6 +209,7 @@ export class SessionState {
     this.activeRun = null;
     this.pendingInputs = [];
     this.unappliedInputs = [];
+    this.lastRunEnd = this.lastActivity;
     this.status = status;
   }
 }

@@ -1,17 +1,27 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { CookieError, SessionId } from "@cookie-agent/sdk/protocol";
 import { syncDirectory } from "../support/durable-replace.ts";
 import type { FileLock } from "../support/file-lock.ts";
 import { hasCode } from "../support/has-code.ts";
 import { KeyMutex } from "../support/key-mutex.ts";
 import { makeDirectory } from "../support/make-directory.ts";
+import { indexPath, readIndexFile } from "./child-index.ts";
+import { readCrossReferences, recordCrossReferences } from "./cross-references.ts";
 import { LocalLogFile } from "./local-log-file.ts";
-import { logPath, readMetadataFile, replaceMetadataFile } from "./metadata-file.ts";
+import {
+  logPath,
+  readMetadataFile,
+  replaceCacheFile,
+  replaceMetadataFile,
+} from "./metadata-file.ts";
 import { publishSession } from "./publish-session.ts";
 import { sessionForeign } from "./session-foreign.ts";
 import type {
+  ChildIndex,
+  CrossReference,
   LogFile,
   SessionLocation,
   SessionPublication,
@@ -19,12 +29,13 @@ import type {
   StoredMetadata,
   TreeLease,
 } from "./session-store.ts";
-import { initializeStore, locateStore } from "./store-layout.ts";
+import { initializeStore, listProjects, locateStore } from "./store-layout.ts";
 import { LocalTreeLease, stagedLockPath, treeLockPath, tryTreeLock } from "./tree-lock.ts";
 
 const CHILDREN = "subagents";
-/** Metadata files read at the same time by a listing. */
-const LIST_BATCH = 32;
+/** How long a listing reads before other work gets a turn. */
+const TURN_MS = 5;
+const nextTurn = promisify(setImmediate);
 
 export interface LocalSessionStoreOptions {
   /** `<data root>/sessions`. */
@@ -61,22 +72,38 @@ class LocalSessionStore implements SessionStore {
     this.#diagnostics = diagnostics;
   }
 
-  async list(): Promise<{ sessions: StoredMetadata[]; diagnostics: string[] }> {
+  async list(everywhere = false): Promise<{ sessions: StoredMetadata[]; diagnostics: string[] }> {
     const sessions: StoredMetadata[] = [];
     const diagnostics = [...this.#diagnostics];
-    const rootIds = await sessionIdsIn(this.directory);
-    for (let from = 0; from < rootIds.length; from += LIST_BATCH) {
-      const batch = rootIds.slice(from, from + LIST_BATCH);
-      const readings = await Promise.allSettled(batch.map((rootId) => this.#readRoot(rootId)));
-      for (const [index, reading] of readings.entries()) {
-        if (reading.status === "rejected") {
-          diagnostics.push(`session ${batch[index]}: ${problemOf(reading.reason)}`);
-        } else if (reading.value !== undefined) {
-          sessions.push(reading.value);
-        }
+    for (const cwd of everywhere ? await listProjects(this.#options.sessionsDir) : []) {
+      if (cwd === this.#options.cwd) continue;
+      try {
+        const { sessionsDir } = this.#options;
+        const listed = await (await openLocalSessionStore({ sessionsDir, cwd })).list();
+        sessions.push(...listed.sessions);
+        diagnostics.push(...listed.diagnostics);
+      } catch (error) {
+        diagnostics.push(`${cwd}: ${problemOf(error)}`);
       }
     }
+    const rootIds = await sessionIdsIn(this.directory);
+    let turnEndMs = performance.now() + TURN_MS;
+    for (const rootId of rootIds) {
+      try {
+        const metadata = await this.#readRoot(rootId);
+        if (metadata !== undefined) sessions.push(metadata);
+      } catch (error) {
+        diagnostics.push(`session ${rootId}: ${problemOf(error)}`);
+      }
+      if (performance.now() < turnEndMs) continue;
+      await nextTurn();
+      turnEndMs = performance.now() + TURN_MS;
+    }
     return { sessions, diagnostics };
+  }
+
+  async roots(): Promise<SessionId[]> {
+    return (await sessionIdsIn(this.directory)).sort();
   }
 
   async find(sessionId: SessionId): Promise<SessionLocation | undefined> {
@@ -135,11 +162,55 @@ class LocalSessionStore implements SessionStore {
     }
   }
 
+  heldLease(rootId: SessionId): TreeLease | undefined {
+    return this.#leases.get(rootId);
+  }
+
+  async children(rootId: SessionId): Promise<SessionId[]> {
+    return (await sessionIdsIn(join(this.directory, rootId, CHILDREN))).sort();
+  }
+
+  async byteLength(location: SessionLocation): Promise<number> {
+    return (await lstat(logPath(this.#directoryOf(location)))).size;
+  }
+
+  readIndex(rootId: SessionId): Promise<ChildIndex | undefined> {
+    return readIndexFile(indexPath(join(this.directory, rootId, CHILDREN)));
+  }
+
+  async writeIndex(rootId: SessionId, index: ChildIndex): Promise<void> {
+    if (!this.#leases.has(rootId)) throw sessionForeign(rootId);
+    const path = indexPath(join(this.directory, rootId, CHILDREN));
+    await replaceCacheFile(path, `${JSON.stringify(index, null, 2)}\n`);
+  }
+
   async writeMetadata(metadata: StoredMetadata): Promise<void> {
     const { origin, session_id: sessionId } = metadata;
     const rootId = origin.type === "root" ? sessionId : origin.root_session_id;
     if (!this.#leases.has(rootId)) throw sessionForeign(sessionId);
     await replaceMetadataFile(this.#directoryOf({ sessionId, rootId }), metadata);
+  }
+
+  async recordCrossReferences(references: readonly CrossReference[]): Promise<void> {
+    await this.#initialize();
+    await recordCrossReferences(this.directory, references);
+  }
+
+  crossReferences(): Promise<CrossReference[]> {
+    return readCrossReferences(this.directory);
+  }
+
+  remove(rootId: SessionId): Promise<void> {
+    return this.#withTree(rootId, async () => {
+      const lease = this.#leases.get(rootId);
+      if (lease === undefined) throw sessionForeign(rootId);
+      const { removeTree, sweepRemoved } = await import("./remove-tree.ts");
+      const references = await this.crossReferences();
+      const kept = references.filter(({ to_root }) => to_root === rootId);
+      await removeTree(this.directory, rootId, new Set(kept.map(({ digest }) => digest)));
+      lease.release();
+      await sweepRemoved(this.directory);
+    });
   }
 
   async close(): Promise<void> {
@@ -149,7 +220,7 @@ class LocalSessionStore implements SessionStore {
   async #readRoot(rootId: SessionId): Promise<StoredMetadata | undefined> {
     const location = { sessionId: rootId, rootId };
     const directory = this.#directoryOf(location);
-    const reading = await readMetadataFile(directory);
+    const reading = readMetadataFile(directory);
     if (reading.kind === "absent") return undefined;
     if (reading.kind === "read") return requireRoot(rootId, reading.metadata);
     if (this.#options.rebuildMetadata === undefined) {

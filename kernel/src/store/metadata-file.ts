@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import * as fs from "node:fs";
+import { rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { SessionMeta } from "@cookie-agent/sdk/protocol";
 import * as z from "zod";
+import { acceptorOf } from "../support/accept-plain.ts";
 import { sleep } from "../support/deadline.ts";
 import { hasCode } from "../support/has-code.ts";
 import type { StoredMetadata } from "./session-store.ts";
@@ -15,6 +17,7 @@ const REPLACE_DELAY_MS = 25;
 
 const Metadata = SessionMeta.omit({ access: true });
 const Undated = Metadata.partial({ last_activity: true });
+const isPlain = acceptorOf(Undated);
 
 export type MetadataReading =
   | { kind: "read"; metadata: StoredMetadata }
@@ -34,34 +37,63 @@ export function encodeMetadata(metadata: StoredMetadata): string {
   return `${JSON.stringify(metadata, null, 2)}\n`;
 }
 
-/** Rejects only when the disk fails in another way than a missing file. */
-export async function readMetadataFile(sessionDirectory: string): Promise<MetadataReading> {
-  const path = metadataPath(sessionDirectory);
-  let text: string;
+/**
+ * Reads on this thread, because a listing reads thousands of these files and handing each to another takes longer
+ * than reading it. Throws only when the disk fails in another way than a missing file.
+ */
+export function readMetadataFile(sessionDirectory: string): MetadataReading {
+  let text: string | null;
   try {
-    if ((await stat(path)).size > MAX_METADATA_BYTES) {
-      return { kind: "unparsable", problem: "it is too large" };
-    }
-    text = await readFile(path, "utf8");
+    text = readBounded(metadataPath(sessionDirectory));
   } catch (error) {
     if (hasCode(error, "ENOENT", "ENOTDIR")) return { kind: "absent" };
     throw error;
   }
-  const parsed = Undated.safeParse(parseJson(text));
+  if (text === null) return { kind: "unparsable", problem: "it is no file, or too large" };
+  const json = withoutUsage(parseJson(text));
+  const parsed = isPlain(json) ? { success: true as const, data: json } : Undated.safeParse(json);
   if (!parsed.success) return { kind: "unparsable", problem: z.prettifyError(parsed.error) };
-  const { last_activity = await lastChange(logPath(sessionDirectory)), ...rest } = parsed.data;
-  return { kind: "read", metadata: { ...rest, last_activity } };
+  const { last_activity, ...rest } = parsed.data;
+  return {
+    kind: "read",
+    metadata: { ...rest, last_activity: last_activity ?? lastChange(logPath(sessionDirectory)) },
+  };
+}
+
+/** What a session used stands beside what lists show of it. */
+function withoutUsage(json: unknown): unknown {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) return json;
+  const { usage: _, ...rest } = json as Record<string, unknown>;
+  return rest;
+}
+
+/** Null for what is no metadata. A pipe in its place must not be waited for, a link not be followed. */
+function readBounded(path: string): string | null {
+  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
+  const fd = fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    const stats = fs.fstatSync(fd);
+    if (!stats.isFile() || stats.size > MAX_METADATA_BYTES) return null;
+    return fs.readFileSync(fd, "utf8");
+  } finally {
+    fs.closeSync(fd);
+  }
 }
 
 /** Replaces the cache by a rename without a sync: the name always resolves (S-071). */
-export async function replaceMetadataFile(
+export function replaceMetadataFile(
   sessionDirectory: string,
   metadata: StoredMetadata,
 ): Promise<void> {
-  const path = metadataPath(sessionDirectory);
-  const staged = join(dirname(path), `.${METADATA_FILE}.${randomBytes(8).toString("hex")}.tmp`);
+  return replaceCacheFile(metadataPath(sessionDirectory), encodeMetadata(metadata));
+}
+
+/** Puts a derived cache in place without a sync: after a loss of power it may be empty, never half of two. */
+export async function replaceCacheFile(path: string, text: string): Promise<void> {
+  const name = `.${basename(path)}.${randomBytes(8).toString("hex")}.tmp`;
+  const staged = join(dirname(path), name);
   try {
-    await writeFile(staged, encodeMetadata(metadata), { mode: 0o600, flag: "wx" });
+    await writeFile(staged, text, { mode: 0o600, flag: "wx" });
     await renameStubbornly(() => rename(staged, path));
   } catch (error) {
     await rm(staged, { force: true });
@@ -85,8 +117,8 @@ export async function renameStubbornly(
   }
 }
 
-async function lastChange(path: string): Promise<string> {
-  return (await stat(path)).mtime.toISOString();
+function lastChange(path: string): string {
+  return fs.statSync(path).mtime.toISOString();
 }
 
 function parseJson(text: string): unknown {

@@ -1,4 +1,4 @@
-import type { SessionId, SessionMeta } from "@cookie-agent/sdk/protocol";
+import type { Digest, SessionId, SessionMeta } from "@cookie-agent/sdk/protocol";
 import type { StoredUsage } from "../usage/stored-usage.ts";
 
 /** A session as its `metadata` cache shows it; who holds the tree is not stored. */
@@ -6,6 +6,32 @@ export type StoredMetadata = Omit<SessionMeta, "access"> & {
   /** Written beside it and left out when it is read for a list: only sums over many sessions want it. */
   readonly usage?: StoredUsage;
 };
+
+/** What is known of a tree's children without opening any of their logs (S 3.3). */
+export interface ChildIndex {
+  readonly version: 1;
+  readonly children: readonly IndexedChild[];
+}
+
+export type IndexedChild = Pick<
+  StoredMetadata,
+  | "session_id"
+  | "title"
+  | "title_updated_seq"
+  | "last_event_seq"
+  | "last_activity"
+  | "status"
+  | "handle"
+> & { readonly parent_session_id: SessionId; readonly agent: string };
+
+/** One tree refers to an artifact that lies with another one, or among the shared (S-114). */
+export interface CrossReference {
+  readonly digest: Digest;
+  readonly from_root: SessionId;
+  readonly to_root: SessionId | "shared";
+  /** The event of the referring log that holds the reference, or the last one that was copied into it. */
+  readonly seq: number;
+}
 
 /** Where a published session lives; only the store turns it into a place. */
 export interface SessionLocation {
@@ -47,8 +73,13 @@ export interface SessionPublication {
 export interface SessionStore {
   /** The store's folder; artifacts of its sessions lie inside. It may not exist before the first publication. */
   readonly directory: string;
-  /** Published roots with readable metadata; takes no lock and opens no healthy log (S-073, S-076). */
-  list(): Promise<{ sessions: StoredMetadata[]; diagnostics: string[] }>;
+  /**
+   * Published roots with readable metadata; takes no lock and opens no healthy log (S-073, S-076).
+   * @param everywhere Those of every other working directory too.
+   */
+  list(everywhere?: boolean): Promise<{ sessions: StoredMetadata[]; diagnostics: string[] }>;
+  /** Every root on disk, whether it can be read or not; in the order of their ids. */
+  roots(): Promise<SessionId[]>;
   find(sessionId: SessionId): Promise<SessionLocation | undefined>;
   /** The published sessions of a tree, the root first when it is one of them. */
   listTree(rootId: SessionId): Promise<SessionId[]>;
@@ -60,8 +91,30 @@ export interface SessionStore {
   publish(publication: SessionPublication): Promise<{ lease: TreeLease; file: LogFile }>;
   /** With a lease the file is writable, and only as long as the lease is held. */
   open(location: SessionLocation, lease?: TreeLease): Promise<LogFile>;
+  /** The lease of a tree that is held here. */
+  heldLease(rootId: SessionId): TreeLease | undefined;
+  /** Every session that lies below a root, however deep its origin places it; in the order of their ids. */
+  children(rootId: SessionId): Promise<SessionId[]>;
+  /** How long a log is on disk now; another process may be writing it. */
+  byteLength(location: SessionLocation): Promise<number>;
   /** Replaces the derived cache; not durable by itself (S-071). */
   writeMetadata(metadata: StoredMetadata): Promise<void>;
+  /** What the cache of a root's children says; undefined when there is none that can be used (S-072). */
+  readIndex(rootId: SessionId): Promise<ChildIndex | undefined>;
+  /** Replaces that cache; not durable by itself. */
+  writeIndex(rootId: SessionId, index: ChildIndex): Promise<void>;
+  /**
+   * Adds references to the ledger, durably and all at once: whoever collects artifacts sees them from then on. To be
+   * called before the referring session is published (S-114).
+   */
+  recordCrossReferences(references: readonly CrossReference[]): Promise<void>;
+  /** The references of every tree; what cannot be read is left out. */
+  crossReferences(): Promise<CrossReference[]>;
+  /**
+   * Removes a tree that is held here, durably, and lets go of it. What other trees refer to of its artifacts stays.
+   * Rejects with `storage_failed`; nothing of it is then left that looks like a session, or everything.
+   */
+  remove(rootId: SessionId): Promise<void>;
   /** Releases every lease. */
   close(): Promise<void>;
 }

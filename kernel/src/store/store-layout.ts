@@ -28,6 +28,16 @@ export async function locateStore(sessionsDir: string, cwd: string): Promise<Loc
   return { directory, diagnostics: others.length === 0 ? [] : [problem] };
 }
 
+/** The working directories that have a store, as these say it themselves. */
+export async function listProjects(sessionsDir: string): Promise<string[]> {
+  const cwds: string[] = [];
+  for (const name of (await namesIn(sessionsDir)).sort()) {
+    const cwd = await readText(join(sessionsDir, name, CWD_FILE)).catch(() => undefined);
+    if (cwd !== undefined && findWorkdirKeys(cwd, [name]).length > 0) cwds.push(cwd);
+  }
+  return [...new Set(cwds)];
+}
+
 /** Makes the store before its first session; several processes may do so at once (S 3.4). */
 export async function initializeStore(directory: string, cwd: string): Promise<void> {
   try {
@@ -99,7 +109,7 @@ async function readText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    if (hasCode(error, "ENOENT")) return undefined;
+    if (hasCode(error, "ENOENT", "ENOTDIR")) return undefined;
     throw error;
   }
 }

@@ -11,6 +11,11 @@ export class Mailbox {
     this.#capacity = capacity;
   }
 
+  /** Commands that have not begun. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
   run<T>(command: () => Promise<T> | T): Promise<T> {
     if (this.#closed) {
       return Promise.reject(new CookieError("shutting_down", "the session is closing"));

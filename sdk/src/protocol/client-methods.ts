@@ -160,10 +160,22 @@ export const SessionCreate = request(
 );
 export const SessionList = request(
   "session.list",
-  () => z.strictObject({}),
+  () =>
+    z.strictObject({
+      /** At most so many, the newest. */
+      limit: z.int().min(1).max(5000).optional(),
+      status: z.array(SessionStatus).min(1).optional(),
+      /** Only sessions with an event at or after this time. */
+      since: Timestamp.optional(),
+      /** True: of every directory that has a store, not of this one alone. */
+      everywhere: z.boolean().optional(),
+    }),
   () =>
     z.object({
+      /** Newest first. */
       sessions: z.array(SessionMeta),
+      /** There are more than these. */
+      more: z.literal(true).optional(),
       /** One line for each session that could not be read. */
       diagnostics: z.array(z.string()),
     }),

@@ -101,6 +101,8 @@ export const ERROR_NUMBERS = {
   operation_fingerprint_mismatch: -32602,
   /** No such session. */
   session_not_found: -32602,
+  /** The session was delegated; only the root of its tree can be asked for this. */
+  not_root_session: -32602,
   /** No such session is here, or none is open. */
   session_missing: -32000,
   /** The session has no event of that number to go back to. */

@@ -224,6 +224,13 @@ export { MAX_SCRATCH_IMPORT_BYTES, ScratchName } from "./scratch-file.ts";
 export { ServiceCall } from "./service-call.ts";
 export { grantOf, SERVICE_GRANTS } from "./service-grants.ts";
 export {
+  ChildSummary,
+  SessionChildren,
+  SessionRemove,
+  SessionTree,
+  SessionTreeNode,
+} from "./session-tree-methods.ts";
+export {
   AvailabilityPredicate,
   Concurrency,
   LabelResolver,

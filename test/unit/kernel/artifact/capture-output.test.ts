@@ -249,6 +249,9 @@ function failAfter(real: ArtifactStore, appends: number): ArtifactStore {
   return {
     put: (rootId, bytes) => real.put(rootId, bytes),
     open: (rootId, sha256) => real.open(rootId, sha256),
+    locate: (rootId, digests) => real.locate(rootId, digests),
+    collect: (place, mentioned) => real.collect(place, mentioned),
+    release: (place) => real.release(place),
     sweepTemporaries: () => real.sweepTemporaries(),
     async beginCapture(rootId, channel) {
       const file = await real.beginCapture(rootId, channel);

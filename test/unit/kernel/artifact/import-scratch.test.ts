@@ -23,6 +23,9 @@ async function openScratch(onBegin: () => Promise<unknown> = async () => undefin
   const watched: ArtifactStore = {
     put: store.put.bind(store),
     open: store.open.bind(store),
+    locate: store.locate.bind(store),
+    collect: store.collect.bind(store),
+    release: store.release.bind(store),
     sweepTemporaries: store.sweepTemporaries.bind(store),
     beginCapture: async (rootId) => {
       begun.push(rootId);

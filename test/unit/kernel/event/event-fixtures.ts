@@ -363,6 +363,10 @@ export class MemoryStore implements SessionStore {
     return { sessions: [], diagnostics: [] };
   }
 
+  async roots(): Promise<SessionId[]> {
+    return [];
+  }
+
   async find(): Promise<undefined> {
     return undefined;
   }
@@ -394,7 +398,33 @@ export class MemoryStore implements SessionStore {
     return this.log;
   }
 
+  heldLease(): TreeLease {
+    return this.lease;
+  }
+
+  async children(): Promise<SessionId[]> {
+    return [];
+  }
+
+  async byteLength(): Promise<number> {
+    return this.log.byteLength;
+  }
+
   async writeMetadata(): Promise<void> {}
+
+  async readIndex(): Promise<undefined> {
+    return undefined;
+  }
+
+  async writeIndex(): Promise<void> {}
+
+  async recordCrossReferences(): Promise<void> {}
+
+  async crossReferences(): Promise<never[]> {
+    return [];
+  }
+
+  async remove(): Promise<void> {}
 
   async close(): Promise<void> {}
 }

@@ -17,6 +17,9 @@ test("[E-110] a cancelled call imports no further file, and takes none away", as
   const artifacts = {
     put: store.put.bind(store),
     open: store.open.bind(store),
+    locate: store.locate.bind(store),
+    collect: store.collect.bind(store),
+    release: store.release.bind(store),
     sweepTemporaries: store.sweepTemporaries.bind(store),
     beginCapture: (rootId: SessionId) => {
       imports += 1;

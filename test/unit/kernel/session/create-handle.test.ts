@@ -20,3 +20,23 @@ describe("a session's handle", () => {
     );
   });
 });
+
+describe("[S-014] among the handles of a tree", () => {
+  test("one that is taken is drawn again", () => {
+    const draws = ["00000001", "00000002", "00000003"];
+    const taken = new Set(["explore_00000001", "explore_00000002"]);
+    expect(createHandle("explore", taken, () => draws.shift() ?? "")).toBe("explore_00000003");
+  });
+
+  test("sixteen draws that are all taken are an error that says so", () => {
+    let draws = 0;
+    const draw = () => {
+      draws += 1;
+      return "00000001";
+    };
+    expect(() => createHandle("explore", new Set(["explore_00000001"]), draw)).toThrow(
+      /no free handle .* 16 draws/,
+    );
+    expect(draws).toBe(16);
+  });
+});

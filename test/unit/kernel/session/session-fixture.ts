@@ -95,7 +95,8 @@ export async function openSessions(on?: { readonly scenario: Scenario }) {
 function failingStore(inner: SessionStore, disk: Disk): SessionStore {
   return {
     directory: inner.directory,
-    list: () => inner.list(),
+    list: (everywhere) => inner.list(everywhere),
+    roots: () => inner.roots(),
     find: (sessionId) => inner.find(sessionId),
     listTree: (rootId) => inner.listTree(rootId),
     acquire: (rootId) => inner.acquire(rootId),
@@ -106,7 +107,15 @@ function failingStore(inner: SessionStore, disk: Disk): SessionStore {
       return { lease, file: failingFile(file, disk) };
     },
     open: async (location, lease) => failingFile(await inner.open(location, lease), disk),
+    heldLease: (rootId) => inner.heldLease(rootId),
+    children: (rootId) => inner.children(rootId),
+    byteLength: (location) => inner.byteLength(location),
     writeMetadata: (metadata) => inner.writeMetadata(metadata),
+    readIndex: (rootId) => inner.readIndex(rootId),
+    writeIndex: (rootId, index) => inner.writeIndex(rootId, index),
+    recordCrossReferences: (references) => inner.recordCrossReferences(references),
+    crossReferences: () => inner.crossReferences(),
+    remove: (rootId) => inner.remove(rootId),
     close: () => inner.close(),
   };
 }

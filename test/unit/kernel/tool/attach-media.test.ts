@@ -15,6 +15,9 @@ test("[E-111] of hundreds of images no more are read than it takes to see that t
   const counting = {
     put: store.put.bind(store),
     beginCapture: store.beginCapture.bind(store),
+    locate: store.locate.bind(store),
+    collect: store.collect.bind(store),
+    release: store.release.bind(store),
     sweepTemporaries: store.sweepTemporaries.bind(store),
     open: (...of: Parameters<typeof store.open>) => {
       opened += 1;

@@ -2,7 +2,7 @@ import { EVENT_PAYLOADS, EventEnvelope } from "@cookie-agent/sdk/protocol";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { acceptorOf } from "../../../../kernel/src/event/accept-plain.ts";
+import { acceptorOf } from "../../../../kernel/src/support/accept-plain.ts";
 
 const SCHEMAS: [name: string, schema: z.ZodType][] = [
   ...Object.entries(EVENT_PAYLOADS),
