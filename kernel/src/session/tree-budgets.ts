@@ -44,17 +44,22 @@ export class TreeBudgets {
   }
 
   async #count(rootId: SessionId, budget: TreeBudget): Promise<void> {
-    for (const session of await this.#options.archive.tree(rootId)) {
+    const sessions = await this.#options.archive.tree(rootId, (error) =>
+      this.#noteMissing(rootId, error),
+    );
+    for (const session of sessions) {
       if (budget.has(session.sessionId)) continue;
-      try {
-        await countLog(session, budget);
-      } catch (error) {
-        this.#options.logger.log("warn", "a session is missing from the budget of its tree", {
-          session: session.sessionId,
-          error: error instanceof Error ? error.message : String(error),
-        });
-      }
+      await countLog(session, budget).catch((error: unknown) =>
+        this.#noteMissing(session.sessionId, error),
+      );
     }
+  }
+
+  #noteMissing(sessionId: SessionId, error: unknown): void {
+    this.#options.logger.log("warn", "a session is missing from the budget of its tree", {
+      session: sessionId,
+      error: error instanceof Error ? error.message : String(error),
+    });
   }
 
   #noteUnpriced(model: string): void {

@@ -1,6 +1,7 @@
 import {
   CookieError,
   type SessionId,
+  type SessionOrigin,
   type UsageRollup,
   UsageSum,
 } from "@cookie-agent/sdk/protocol";
@@ -20,17 +21,24 @@ export async function treeUsage(
   if (rootId === undefined) {
     throw new CookieError("tree_session_not_found", `there is no session ${sessionId} here`);
   }
-  const stored = (await archive.tree(rootId)).map((member) => member.sessionId);
-  const ids = [...new Set([...stored, sessionId])];
-  const members = await Promise.all(
-    ids.map((id) =>
-      sessions.read(id, (actor) => {
+  const stored = await archive.tree(rootId, (problem) => {
+    throw problem;
+  });
+  const members: {
+    sessionId: SessionId;
+    rootId: SessionId;
+    origin: SessionOrigin;
+    usage: UsageSum;
+  }[] = [];
+  for (const id of new Set([...stored.map((member) => member.sessionId), sessionId])) {
+    members.push(
+      await sessions.read(id, (actor) => {
         const usage = new UsageSum();
         usage.mergeAll(actor.usage);
         return { sessionId: id, rootId, origin: actor.meta().origin, usage };
       }),
-    ),
-  );
+    );
+  }
   const counted = await subtreeOf(members, sessionId, ({ origin }) => origin);
   const sum = new UsageSum();
   for (const { usage } of counted) sum.mergeAll(usage);

@@ -35,12 +35,7 @@ export function createLocalUsageArchive(options: LocalUsageArchiveOptions): Usag
     async *trees(scope, onDiagnostic) {
       for (const store of await storesOf(options, scope)) yield* treesOf(store, onDiagnostic);
     },
-    async tree(rootId) {
-      const sessions = await readTree(options.directory, rootId, (problem) => {
-        throw problem;
-      });
-      return sessions;
-    },
+    tree: (rootId, onProblem) => readTree(options.directory, rootId, onProblem),
   };
 }
 

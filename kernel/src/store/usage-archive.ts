@@ -28,5 +28,5 @@ export interface UsageArchive {
     onDiagnostic: (text: string) => void,
   ): AsyncIterable<readonly ArchivedSession[]>;
   /** The sessions of one tree of this directory; none when it is not published. */
-  tree(rootId: SessionId): Promise<ArchivedSession[]>;
+  tree(rootId: SessionId, onProblem: (error: unknown) => void): Promise<ArchivedSession[]>;
 }

@@ -23,7 +23,7 @@ export class TreeBudget implements BudgetCheck {
   /** The spans of several sessions put together, until one of them changes. */
   #union: { readonly changes: number; readonly active: ActiveTime } | undefined;
 
-  constructor({ caps, onUnpriced, nowMs = Date.now }: TreeBudgetOptions) {
+  constructor({ caps, onUnpriced, nowMs = clockMs }: TreeBudgetOptions) {
     this.#caps = caps;
     this.#maxCostPicoUsd =
       caps.maxCostUsd === undefined ? undefined : parseUsdAmount(caps.maxCostUsd);
@@ -88,6 +88,11 @@ export class TreeBudget implements BudgetCheck {
     this.#unpricedTold = true;
     this.#onUnpriced(model);
   }
+}
+
+/** A clock that is set back must not make a run's time stand still. */
+function clockMs(): number {
+  return Math.max(Date.now(), performance.timeOrigin + performance.now());
 }
 
 function exceeded(cap: BudgetCap): BudgetExceeded {

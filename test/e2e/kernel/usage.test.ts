@@ -354,7 +354,7 @@ describe("usage by day", () => {
       if (!line.includes('"model_usage_recorded"')) return line;
       records += 1;
       const time = records === 1 ? "2026-03-01T10:00:00.000Z" : "2026-03-01T23:30:00.000Z";
-      return line.replace(/"timestamp":"[^"]+"/, `"timestamp":"${time}"`);
+      return JSON.stringify({ ...(JSON.parse(line) as object), timestamp: time });
     });
     await writeFile(log, lines.join("\n"));
     // Of the same length as before, so it would be believed.

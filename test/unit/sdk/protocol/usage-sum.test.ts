@@ -1,4 +1,5 @@
 import { type EventPayloadOf, UsageSum } from "@cookie-agent/sdk/protocol";
+import fc from "fast-check";
 import { expect, test } from "vitest";
 
 type UsageRecord = EventPayloadOf<"model_usage_recorded">;
@@ -80,4 +81,50 @@ test.for([
   for (const usage of records) rollup.add(record(usage, null));
 
   expect(rollup.rollup().cache_hit_rate).toBe(rate);
+});
+
+test("it makes no difference how records are put together before they are summed", () => {
+  const known = fc.option(fc.maxSafeNat(), { nil: null });
+  const some = fc.record({
+    model: fc.constantFrom("custom.a/m", "custom.b/m"),
+    input: known,
+    read: known,
+    cost: known,
+  });
+  const groups = fc.array(fc.array(some, { maxLength: 4 }), { maxLength: 6 });
+  fc.assert(
+    fc.property(groups, (grouped) => {
+      const [flat, nested] = [new UsageSum(), new UsageSum()];
+      for (const group of grouped) {
+        const sum = new UsageSum();
+        for (const { model, input, read, cost } of group) {
+          const usage = { input_tokens: input, input_tokens_cache_read: read };
+          flat.add(record(usage, cost, model));
+          sum.add(record(usage, cost, model));
+        }
+        nested.mergeAll(sum);
+      }
+      expect(nested.rollup()).toEqual(flat.rollup());
+    }),
+  );
+});
+
+test("[S-234] a sum that no number can carry has neither cost nor hit rate, and does not wrap", () => {
+  const sum = new UsageSum();
+  const most = Number.MAX_SAFE_INTEGER;
+  sum.add(record({ input_tokens: most, input_tokens_cache_read: 1 }, 1));
+  expect(sum.rollup()).toMatchObject({ input_tokens: most, estimated_cost_usd: 1e-12 });
+  sum.add(record({ input_tokens: 1, input_tokens_cache_read: 1 }, 1));
+  expect(sum.rollup()).toMatchObject({
+    input_tokens: most,
+    cache_hit_rate: null,
+    estimated_cost_usd: null,
+  });
+  const dear = new UsageSum();
+  for (let times = 0; times < 2048; times += 1) {
+    dear.add(record({ input_tokens: 1, input_tokens_cache_read: 1 }, most));
+  }
+  expect(dear.rollup().estimated_cost_usd).toBeGreaterThan(18e6);
+  dear.add(record({ input_tokens: 1, input_tokens_cache_read: 1 }, most));
+  expect(dear.rollup()).toMatchObject({ estimated_cost_usd: null, cache_hit_rate: null });
 });
