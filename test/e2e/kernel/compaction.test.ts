@@ -1,4 +1,4 @@
-import type { StoredEvent } from "@cookie-agent/sdk/protocol";
+import { SessionCompact, SessionPermissionSet, type StoredEvent } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import {
   boundedModel,
@@ -6,6 +6,7 @@ import {
   messagesOf,
   TOO_LONG,
 } from "../../support/bounded-model.ts";
+import { pngOf } from "../../support/media-files.ts";
 import type { Answer, ScriptedTurn } from "../../support/model-server.ts";
 import { ALLOW_ALL, agentDocument, openTestKernel } from "../../support/open-test-kernel.ts";
 import { SECOND_MODEL } from "../../support/second-model.ts";
@@ -269,4 +270,64 @@ describe("a conversation that comes near the limit of its model", () => {
     expect(short).not.toContain("I think about this.");
     expect(JSON.stringify(model.summaries.at(-1)?.body)).not.toContain('"tools":');
   });
+});
+
+test("[S-222] [S-157] files that were read come back as they are now, as far as they may be read unasked", async () => {
+  const kernel = await openTestKernel({
+    agents: {
+      primary: agentDocument({
+        ...ALLOW_ALL,
+        read: { "*": "allow", ".env": "allow", secret: "ask" },
+      }),
+    },
+    config: compaction("keep_recent_tokens = 0"),
+    prepare: async (project) => {
+      await project.write("plain.txt", "first version");
+      await project.write(".env", "KEY=hidden");
+      await project.write("secret", "also hidden");
+    },
+    answers: [
+      {
+        calls: ["plain.txt", ".env"].map((filePath) => ({ name: "read", arguments: { filePath } })),
+      },
+      { text: "done".repeat(400) },
+      { text: SUMMARY },
+      { text: "more" },
+    ],
+  });
+  const first = await kernel.run("Read them.");
+  await kernel.project.write("plain.txt", "second version");
+  await kernel.client.request(SessionPermissionSet, {
+    session_id: first.sessionId,
+    action: "read",
+    resource: ".env",
+    effect: "ask",
+  });
+  await kernel.client.request(SessionCompact, { session_id: first.sessionId, focus: null });
+  const { payload } = await first.watch.event("context_rehydrated");
+  expect(payload.files).toMatchObject([{ path: "plain.txt", content: "second version" }]);
+  await kernel.run("Go on.", { session: first.sessionId });
+  const last = textOf(kernel.server.requests.at(-1));
+  expect(last).toContain("second version");
+  expect(last).not.toContain("hidden");
+});
+
+test("[B106] a checkpoint of a conversation with an image adds little to the log, and no image", async () => {
+  const kernel = await openTestKernel({
+    media: { image: { mime: ["image/png"] } },
+    config: compaction("keep_recent_tokens = 4000"),
+    prepare: (project) => project.write("big.png", pngOf(64, 64, 2_000_000)),
+    answers: [read("big.png"), { text: "An image. ".repeat(100) }],
+  });
+  const { sessionId, watch } = await kernel.run("Look at the image. ".repeat(50));
+  const before = watch.events.length;
+  for (let round = 1; round <= 5; round += 1) {
+    kernel.server.enqueue({ text: SUMMARY }, { text: "Well. ".repeat(200) });
+    const asked = { session_id: sessionId, focus: null };
+    expect(await kernel.client.request(SessionCompact, asked)).toEqual({ compacted: true });
+    await kernel.run("And now? ".repeat(100), { session: sessionId });
+  }
+  const added = watch.events.slice(before).filter(({ run_id: runId }) => runId === null);
+  expect(Buffer.byteLength(JSON.stringify(added))).toBeLessThan(5 * 4096);
+  expect(textOf(kernel.server.requests.at(-1))).not.toContain("data:image");
 });
