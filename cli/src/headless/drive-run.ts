@@ -31,6 +31,8 @@ export interface DriveOptions {
 /** Who is told what happens while the run goes on. */
 export interface RunObserver {
   onEvent(event: StoredEvent): void;
+  /** What is recorded of the session meanwhile, outside any run. */
+  onSessionEvent?(event: StoredEvent): void;
   onOutput(news: Extract<SessionNews, { type: "output" | "output_gap" }>): void;
 }
 
@@ -135,6 +137,7 @@ async function follow(
       observer.onOutput(item);
       continue;
     }
+    if (item.event.run_id === null) observer.onSessionEvent?.(item.event);
     if (item.event.run_id !== runId) continue;
     const { payload } = item.event;
     observer.onEvent(item.event);

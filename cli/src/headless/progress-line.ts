@@ -41,6 +41,15 @@ export class ProgressLine {
         this.#streamed = "";
         break;
       }
+      case "internal_agent_started":
+        if (payload.kind !== "context_compaction") break;
+        this.#running.set(payload.internal_run_id, "summarizing the conversation");
+        break;
+      case "internal_agent_completed":
+      case "internal_agent_failed":
+      case "internal_agent_cancelled":
+        this.#running.delete(payload.internal_run_id);
+        break;
       case "tool_call_terminated":
         this.#running.delete(payload.tool_call_id);
         break;

@@ -42,6 +42,11 @@ export class RunReport implements RunObserver {
     }
   }
 
+  onSessionEvent({ payload }: StoredEvent): void {
+    if (payload.type !== "plugin_diagnostic" || payload.kind !== "compaction_failed") return;
+    this.notice(payload.message);
+  }
+
   onOutput(news: Extract<SessionNews, { type: "output" | "output_gap" }>): void {
     const { format, verbose } = this.#options;
     if (format !== "json" || !verbose) return;

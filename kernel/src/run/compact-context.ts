@@ -53,7 +53,9 @@ export async function compactContext(
   await scene.log.flush();
   const { history, estimator } = scene;
   const fixed = fixedBytes(scene.run, history.contextDocuments);
-  const end = unansweredFrom(history.messages, history.facts, history.runFromSeq);
+  // Outside a run nobody waits for an answer any more.
+  const askedFromSeq = scene.runId === null ? Number.POSITIVE_INFINITY : history.runFromSeq;
+  const end = unansweredFrom(history.messages, history.facts, askedFromSeq);
   if (!history.facts.slice(0, end).some(({ seq }) => seq > 0)) return { kind: "skipped" };
   const before = estimator.project(fixed + history.byteLength);
   const limits = limitsOf(scene, request, before);

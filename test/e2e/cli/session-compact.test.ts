@@ -1,4 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { boundedModel } from "../../support/bounded-model.ts";
+import { providerToml, startModelServer } from "../../support/model-server.ts";
 import { jsonLines, runCookie, runScript } from "../../support/run-cookie.ts";
 import { useProject } from "../../support/use-project.ts";
 
@@ -43,4 +45,27 @@ test("cookie session compact says what keeps it from summarizing", async () => {
   expect(JSON.parse(json.stdout)).toMatchObject({ compacted: false });
   expect(unknown.exitCode).not.toBe(0);
   expect(unknown.stderr).toContain("cookie session list");
+});
+
+test("[S-223] cookie run says when a conversation is too long and cannot be summarized", async () => {
+  const project = await useProject();
+  const server = await startModelServer();
+  onTestFinished(() => server.close());
+  const config = providerToml(server, { contextTokens: 8000 });
+  await project.writeState("config.toml", config);
+  await project.write("notes.txt", "one of many lines\n".repeat(600));
+  const calls = [{ name: "read", arguments: { filePath: "notes.txt" } }];
+  const model = boundedModel({
+    limitTokens: 1_000_000,
+    turn: (count) => (count < 7 ? { calls } : { text: "done" }),
+    summary: () => ({ status: 401, body: { error: { message: "no" } } }),
+  });
+  server.otherwise(model.answer);
+
+  const run = ["run", "-m", "custom.test/scripted", "Read my notes."];
+  const result = await runCookie(project, run);
+
+  expect(result).toMatchObject({ exitCode: 0, stdout: "done\n" });
+  expect(result.stderr).toMatch(/the next request has about \d+ tokens, and the model takes 8000/);
+  expect(result.stderr).toMatch(/after 3 attempts .*cookie session compact/);
 });

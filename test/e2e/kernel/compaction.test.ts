@@ -247,6 +247,20 @@ describe("a conversation that comes near the limit of its model", () => {
     },
   );
 
+  test("[B122] that a prompt alone has made too long is usable again with the next run", async () => {
+    const model = boundedModel({ limitTokens: LIMIT, turn: () => ({ text: "fine" }) });
+    const kernel = await openTestKernel({ contextTokens: LIMIT });
+    kernel.server.otherwise(model.answer);
+    const first = await kernel.run("much too long ".repeat(5000));
+    expect(first.end).toMatchObject({
+      type: "run_failed",
+      error: { message: expect.stringContaining("nothing left to summarize") },
+    });
+    const next = await kernel.run("A short question.", { session: first.sessionId });
+    expect(next.end).toEqual({ type: "run_completed", final_text: "fine" });
+    expect(textOf(model.turns.at(-1))).toMatch(/summary 1.*A short question\./);
+  });
+
   test("[B122] [S-218] whose summary cannot be asked for as a whole is asked for as a shortened copy, once", async () => {
     const limit = 6000;
     const model = boundedModel({
