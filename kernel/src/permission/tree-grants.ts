@@ -18,8 +18,8 @@ const MAX_LIVE_GRANTS = 1024;
 /** Where the grants of a tree come from that no open session of it holds. */
 export interface TreeGrantSources {
   readonly journal: Pick<GrantJournal, "invalidatedIn" | "append">;
-  /** The folds of the tree's sessions on disk, but for those that are known. */
-  readOthers(known: ReadonlySet<SessionId>): Promise<ReadonlyMap<SessionId, SessionGrants>>;
+  /** The folds of the tree's sessions, of those that are open here too. */
+  readAll(): Promise<ReadonlyMap<SessionId, SessionGrants>>;
   /** Told why the grants of the tree cannot be used for now. */
   onProblem(error: unknown): void;
 }
@@ -184,9 +184,8 @@ export class TreeGrants {
 
   async #load(): Promise<void> {
     const growth = this.#growth;
-    const others = await this.#sources.readOthers(new Set(this.#members.keys()));
-    for (const [sessionId, grants] of others) {
-      // One that was opened meanwhile knows more.
+    for (const [sessionId, grants] of await this.#sources.readAll()) {
+      // One that is open here knows more.
       if (!this.#members.has(sessionId)) this.#members.set(sessionId, grants);
     }
     const invalidated = await this.#sources.journal.invalidatedIn(this.rootSessionId);

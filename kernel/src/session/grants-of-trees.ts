@@ -1,22 +1,35 @@
 import { CookieError, type SessionId } from "@cookie-agent/sdk/protocol";
-import { foldLog } from "../event/fold-log.ts";
+import type { TreeConsumer, TreeProducts } from "../event/tree-consumer.ts";
 import { SessionGrants } from "../permission/session-grants.ts";
 import { TreeGrants } from "../permission/tree-grants.ts";
 import { GrantJournal } from "../store/grant-journal.ts";
-import type { SessionLocation, SessionStore } from "../store/session-store.ts";
+import type { SessionStore } from "../store/session-store.ts";
 import type { Logger } from "../support/logger.ts";
+
+/** What each session of a tree grants, kept with the tree (S 3.5). */
+export const GRANTS_OF_SESSION: TreeConsumer<SessionGrants> = {
+  begin() {
+    const grants = new SessionGrants();
+    return { apply: (event) => grants.apply(event), product: () => grants };
+  },
+};
+
+export interface GrantsOfTreesOptions {
+  readonly store: Pick<SessionStore, "directory">;
+  readonly logger: Logger;
+  /** A tree with the products of `GRANTS_OF_SESSION`; a session that cannot be read grants nothing. */
+  loadTree(rootId: SessionId): Promise<TreeProducts>;
+}
 
 /** The grants of every tree that is worked on here; the sessions of a tree share theirs (S 6.10). */
 export class GrantsOfTrees {
-  readonly #store: SessionStore;
-  readonly #logger: Logger;
+  readonly #options: GrantsOfTreesOptions;
   readonly #journal: GrantJournal;
   readonly #trees = new Map<SessionId, TreeGrants>();
 
-  constructor({ store, logger }: { store: SessionStore; logger: Logger }) {
-    this.#store = store;
-    this.#logger = logger;
-    this.#journal = new GrantJournal(store.directory);
+  constructor(options: GrantsOfTreesOptions) {
+    this.#options = options;
+    this.#journal = new GrantJournal(options.store.directory);
   }
 
   /** Those of a tree that begins now. */
@@ -54,9 +67,9 @@ export class GrantsOfTrees {
       rootId,
       {
         journal: this.#journal,
-        readOthers: (known) => this.#readOthers(rootId, known),
+        readAll: () => this.#readAll(rootId),
         onProblem: (error) => {
-          this.#logger.log("warn", "remembered approvals cannot be used for now", {
+          this.#options.logger.log("warn", "remembered approvals cannot be used for now", {
             root_session_id: rootId,
             error: error instanceof CookieError ? error.message : String(error),
           });
@@ -66,39 +79,13 @@ export class GrantsOfTrees {
     );
   }
 
-  async #readOthers(
-    rootId: SessionId,
-    known: ReadonlySet<SessionId>,
-  ): Promise<Map<SessionId, SessionGrants>> {
+  async #readAll(rootId: SessionId): Promise<Map<SessionId, SessionGrants>> {
+    const tree = await this.#options.loadTree(rootId);
     const found = new Map<SessionId, SessionGrants>();
-    for (const sessionId of await this.#store.listTree(rootId)) {
-      if (known.has(sessionId)) continue;
-      const grants = await this.#read({ sessionId, rootId });
+    for (const sessionId of tree.sessionIds) {
+      const grants = tree.productOf(GRANTS_OF_SESSION, sessionId);
       if (grants !== undefined) found.set(sessionId, grants);
     }
     return found;
-  }
-
-  /** Undefined for a log that cannot be read: what it grants does not count (S 3.5). */
-  async #read(location: SessionLocation): Promise<SessionGrants | undefined> {
-    const grants = new SessionGrants();
-    try {
-      const file = await this.#store.open(location);
-      try {
-        await foldLog(() => file.read(), location.sessionId, {
-          apply: (event) => grants.apply(event),
-          restart: () => grants.reset(),
-        });
-      } finally {
-        await file.close();
-      }
-      return grants;
-    } catch (error) {
-      this.#logger.log("warn", "the approvals that a session remembers could not be read", {
-        session_id: location.sessionId,
-        error: error instanceof Error ? error.message : String(error),
-      });
-      return undefined;
-    }
   }
 }

@@ -9,6 +9,7 @@ import {
 import { ConsumerFolds } from "../event/consumer-folds.ts";
 import { EventLog, type EventLogOptions, type LogObserver } from "../event/event-log.ts";
 import { GroupCommit } from "../event/group-commit.ts";
+import type { TreeConsumer } from "../event/tree-consumer.ts";
 import { ApprovalGate } from "../permission/approval-gate.ts";
 import { snapshotAgent } from "../run/admit-run.ts";
 import { sessionForeign } from "../store/session-foreign.ts";
@@ -19,7 +20,7 @@ import type { UsageCells } from "../usage/usage-cells.ts";
 import { UsageLedger } from "../usage/usage-ledger.ts";
 import { createHandle } from "./create-handle.ts";
 import { forkSession } from "./fork-session.ts";
-import { GrantsOfTrees } from "./grants-of-trees.ts";
+import { GRANTS_OF_SESSION, GrantsOfTrees } from "./grants-of-trees.ts";
 import { SessionActor } from "./session-actor.ts";
 import { missing, notRoot, running } from "./session-errors.ts";
 import { SessionLog } from "./session-log.ts";
@@ -44,6 +45,7 @@ export class SessionRegistry {
   readonly #sync = new GroupCommit();
   readonly #residents = new Map<SessionId, Resident>();
   readonly #modes = new TreeModes();
+  readonly #consumers: readonly TreeConsumer[];
   readonly #grants: GrantsOfTrees;
   readonly #joined = new WeakMap<SessionActor, ResidentMember>();
   /** By session: it is opened for writing, or its log is folded while nobody may open it. */
@@ -57,10 +59,15 @@ export class SessionRegistry {
 
   constructor(services: SessionServices) {
     this.#services = services;
-    this.#grants = new GrantsOfTrees(services);
+    this.#consumers = [GRANTS_OF_SESSION, ...(services.treeConsumers ?? [])];
+    this.#grants = new GrantsOfTrees({
+      store: services.store,
+      logger: services.logger,
+      loadTree: (rootId) => this.#trees.load(rootId),
+    });
     this.#trees = new SessionTrees({
       store: services.store,
-      consumers: services.treeConsumers ?? [],
+      consumers: this.#consumers,
       logger: services.logger,
       fold: (location) => this.#foldMember(location),
       exclusively: (sessionId, work) => this.#exclusively(sessionId, work),
@@ -437,7 +444,7 @@ export class SessionRegistry {
     });
     const services = this.#services;
     const location = { sessionId, rootId: rootSessionId };
-    const folds = new ConsumerFolds(services.treeConsumers ?? [], location);
+    const folds = new ConsumerFolds(this.#consumers, location);
     const observer: LogObserver = {
       apply(event) {
         state.apply(event);

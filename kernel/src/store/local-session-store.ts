@@ -119,12 +119,6 @@ class LocalSessionStore implements SessionStore {
     return undefined;
   }
 
-  async listTree(rootId: SessionId): Promise<SessionId[]> {
-    const root = join(this.directory, rootId);
-    const children = await sessionIdsIn(join(root, CHILDREN));
-    return (await exists(logPath(root))) ? [rootId, ...children] : children;
-  }
-
   acquire(rootId: SessionId): Promise<TreeLease | undefined> {
     return this.#withTree(rootId, () => this.#take(rootId, treeLockPath(this.directory, rootId)));
   }

@@ -81,8 +81,6 @@ export interface SessionStore {
   /** Every root on disk, whether it can be read or not; in the order of their ids. */
   roots(): Promise<SessionId[]>;
   find(sessionId: SessionId): Promise<SessionLocation | undefined>;
-  /** The published sessions of a tree, the root first when it is one of them. */
-  listTree(rootId: SessionId): Promise<SessionId[]>;
   /** One try, never waiting. The lease already held here, a new one, or undefined when it is not ours to have. */
   acquire(rootId: SessionId): Promise<TreeLease | undefined>;
   /** `foreign` also when the holder cannot be told (S 3.6). */

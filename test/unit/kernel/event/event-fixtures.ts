@@ -371,10 +371,6 @@ export class MemoryStore implements SessionStore {
     return undefined;
   }
 
-  async listTree(): Promise<SessionId[]> {
-    return [this.lease.rootId];
-  }
-
   async acquire(): Promise<TreeLease> {
     return this.lease;
   }

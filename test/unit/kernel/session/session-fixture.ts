@@ -98,7 +98,6 @@ function failingStore(inner: SessionStore, disk: Disk): SessionStore {
     list: (everywhere) => inner.list(everywhere),
     roots: () => inner.roots(),
     find: (sessionId) => inner.find(sessionId),
-    listTree: (rootId) => inner.listTree(rootId),
     acquire: (rootId) => inner.acquire(rootId),
     access: (rootId) => inner.access(rootId),
     async publish(publication) {
