@@ -5,6 +5,7 @@ import {
   RunCancel,
   SessionPermissionGet,
   SessionResume,
+  SessionSetPermissionMode,
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { createGate } from "../../support/gate.ts";
@@ -124,6 +125,38 @@ describe("a verdict of the classifier", () => {
     });
     expect(await watch.end(runId)).toMatchObject({ type: "run_completed" });
     expect(watch.payloads("approval_finalized")[0]?.decision.reason).toBe("user_approved_once");
+  });
+
+  test("[S-163] is not asked for where a person has granted the call to the whole tree", async () => {
+    const granted = createGate();
+    const kernel = await openAsking(
+      { text: '{"decision":"deny"}' },
+      {
+        headless: false,
+        answers: [bash("echo x"), { ...bash("echo x"), until: granted.opened }, DONE],
+      },
+    );
+    const session_id = await kernel.createSession({ mode: "ask" });
+    const watch = kernel.watch(session_id, { interactive: true });
+    const runId = await kernel.start(session_id, "Hi");
+    const { payload } = await watch.event("approval_requested");
+    await watch.event("approval_escalated");
+    await kernel.client.request(ApprovalRespond, {
+      session_id,
+      approval_id: payload.request.approval_id,
+      request_revision: 1,
+      operation_fingerprint: payload.request.operation_fingerprint,
+      client_response_id: "tree" as ClientKey,
+      decision: "approve_tree",
+    });
+    await kernel.client.request(SessionSetPermissionMode, { session_id, mode: "auto_approve" });
+    granted.open();
+    expect(await watch.end(runId)).toMatchObject({ type: "run_completed" });
+    expect(watch.payloads("approval_finalized").map(({ decision }) => decision.reason)).toEqual([
+      "user_approved_tree",
+      "tree_grant_matched",
+    ]);
+    expect(kernel.server.asides).toEqual([]);
   });
 
   test("an answer to an approval that the classifier still thinks about is refused", async () => {
@@ -304,7 +337,8 @@ describe("the models of an internal agent", () => {
       type: "model",
       resolved_model: { model: SECOND, variant: null },
     });
-    expect(kernel.server.asides.map(({ body }) => pick(body, "model"))).toEqual(["second"]);
+    const asked = kernel.server.asides.filter(({ aside }) => aside === "approval");
+    expect(asked.map(({ body }) => pick(body, "model"))).toEqual(["second"]);
   });
 
   test("[S-130] [S-226] are retried as those of a run, within the caps of the agent", async () => {
