@@ -58,6 +58,7 @@ export async function attemptTurn(context: RunContext, signal: AbortSignal): Pro
     const kind = classifyFailure(failure);
     if (failure.kind === "context_length") {
       const problem = await context.watch.recover(signal);
+      if (signal.aborted) return { kind: "cancelled" };
       if (problem !== null) return tooLong(failure, problem);
       context.position.retries += 1;
       continue;

@@ -34,12 +34,13 @@ export class ContextEstimator {
   project(byteLength: number): number {
     if (this.#last === null) return this.tokensOf(byteLength);
     const newTokens = (byteLength - this.#last.byteLength) * this.#tokensPerByte;
-    return Math.max(0, this.#last.inputTokens + Math.ceil(newTokens));
+    const tokens = this.#last.inputTokens + Math.ceil(newTokens);
+    return Math.min(Math.max(0, tokens), Number.MAX_SAFE_INTEGER);
   }
 
   /** Tokens of some bytes of a request. */
   tokensOf(byteLength: number): number {
-    return Math.ceil(byteLength * this.#tokensPerByte);
+    return Math.min(Math.ceil(byteLength * this.#tokensPerByte), Number.MAX_SAFE_INTEGER);
   }
 
   /** Bytes that at most have that many tokens. */

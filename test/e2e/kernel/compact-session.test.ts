@@ -1,5 +1,6 @@
 import {
   isCookieError,
+  RunCancel,
   RunRecallSteer,
   RunSteer,
   SessionCompact,
@@ -7,7 +8,7 @@ import {
   SessionRevert,
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
-import { messagesOf } from "../../support/bounded-model.ts";
+import { messagesOf, TOO_LONG } from "../../support/bounded-model.ts";
 import { createGate } from "../../support/gate.ts";
 import { delivered, writeHookPlugins } from "../../support/hook-plugin.ts";
 import { pick } from "../../support/model-server.ts";
@@ -141,6 +142,19 @@ describe("session.compact", () => {
     expect(lastText(kernel)).not.toContain(SUMMARY);
   });
 
+  test("[S-261] asks nobody when the budget of the tree is used up", async () => {
+    const kernel = await openTestKernel({
+      answers: [{ text: "Tall towers.", usage: { input: 900, output: 200 } }],
+      config: "[budget]\nmax_tokens = 1000",
+    });
+    const { sessionId } = await kernel.run(QUESTION);
+    expect(await compact(kernel, sessionId)).toEqual({
+      compacted: false,
+      failure: expect.stringContaining("budget_exceeded:max_tokens"),
+    });
+    expect(kernel.server.asides).toEqual([]);
+  });
+
   test("[S-221] a checkpoint holds after a restart", async () => {
     const first = await openTestKernel({ answers: [{ text: "Tall towers." }, { text: SUMMARY }] });
     const { sessionId } = await first.run(QUESTION);
@@ -245,21 +259,34 @@ test("[S-146] [S-147] what is said while a run is summarized can be taken back, 
   expect(lastText(kernel)).toMatch(/lighthouses.*And bells\?/);
 });
 
-test("[S-148] a run that is cancelled while it is summarized ends at once, and nothing is summarized", async () => {
-  const kernel = await openTestKernel({
-    contextTokens: 8000,
-    answers: [
-      { text: "Tall towers.", usage: { input: 5600, output: 100 } },
-      { end: "hang", events: [] },
-    ],
-  });
-  const sessionId = await kernel.createSession();
-  const watch = kernel.watch(sessionId);
-  const runId = await kernel.start(sessionId, QUESTION);
-  await watch.event("internal_agent_started");
-  const { RunCancel } = await import("@cookie-agent/sdk/protocol");
-  await kernel.client.request(RunCancel, { run_id: runId });
-  expect(await watch.end(runId)).toEqual({ type: "run_cancelled", reason: null });
-  expect(watch.types).toContain("internal_agent_cancelled");
-  expect(watch.types).not.toContain("context_checkpoint_committed");
+test.for([
+  { when: "after a turn", first: { text: "Tall towers.", usage: { input: 5600, output: 100 } } },
+  { when: "after a refusal", first: TOO_LONG },
+] as const)(
+  "[S-148] a run that is cancelled while it is summarized $when ends at once, without a checkpoint",
+  async ({ first }) => {
+    const kernel = await openTestKernel({
+      contextTokens: 8000,
+      answers: [{ text: "Tall towers." }, first, { end: "hang", events: [] }],
+    });
+    const { sessionId, watch } = await kernel.run(QUESTION);
+    const runId = await kernel.start(sessionId, "Go on.");
+    await watch.event("internal_agent_started");
+    await kernel.client.request(RunCancel, { run_id: runId });
+    expect(await watch.end(runId)).toEqual({ type: "run_cancelled", reason: null });
+    expect(watch.types).toContain("internal_agent_cancelled");
+    expect(watch.types).not.toContain("context_checkpoint_committed");
+  },
+);
+
+test("a provider whose counts make no sense cannot stop a run", async () => {
+  const calls = [{ name: "read", arguments: { filePath: "." } }];
+  const usage = { input: Number.MAX_SAFE_INTEGER, output: 5 };
+  const turns = [1, 2, 3, 4, 5, 6].map(() => ({ calls, usage }));
+  const kernel = await openTestKernel({ contextTokens: 8000 });
+  kernel.server.answerAsides("context_compaction", { text: SUMMARY });
+  kernel.server.enqueue(...turns, { text: "done", usage });
+  const { end } = await kernel.run("Look around.");
+  expect(end).toEqual({ type: "run_completed", final_text: "done" });
+  expect(kernel.server.asides.length).toBeLessThan(8);
 });

@@ -35,6 +35,13 @@ describe("an estimate", () => {
     },
   );
 
+  test("stays a number that can be recorded, whatever is reported", () => {
+    const estimator = new ContextEstimator();
+    estimator.measured(10, Number.MAX_SAFE_INTEGER);
+    expect(Number.isSafeInteger(estimator.project(1_000_000))).toBe(true);
+    expect(Number.isSafeInteger(estimator.tokensOf(1_000_000))).toBe(true);
+  });
+
   test("[S-217] never falls when a request grows, and bytes for tokens never have more tokens", () => {
     const size = fc.integer({ min: 0, max: 10_000_000 });
     fc.assert(
