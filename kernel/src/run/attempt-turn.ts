@@ -43,7 +43,7 @@ export type TurnOutcome =
  */
 export async function attemptTurn(context: RunContext, signal: AbortSignal): Promise<TurnOutcome> {
   for (;;) {
-    if (context.watch.isDueBeforeRequest) await context.watch.compact(signal);
+    if (!signal.aborted && context.watch.isDueBeforeRequest) await context.watch.compact(signal);
     if (signal.aborted) return { kind: "cancelled" };
     const exceeded = context.budget?.check() ?? null;
     if (exceeded !== null) return { kind: "cancelled", reason: exceeded.reason };

@@ -10,8 +10,12 @@ export type BarrierCommand = "compact" | "revert";
 export class BarrierCommands {
   readonly #known = new Set<BarrierCommand>();
 
+  get isCompacting(): boolean {
+    return this.#known.has("compact");
+  }
+
   run<T>(command: BarrierCommand, act: () => Promise<T>): Promise<T> {
-    if (this.#known.has("compact") && this.#known.has(command)) {
+    if (this.isCompacting && this.#known.has(command)) {
       const problem = `a ${command} of this session is already under way; wait for its end`;
       return Promise.reject(new CookieError("busy", problem));
     }

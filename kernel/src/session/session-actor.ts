@@ -334,6 +334,7 @@ export class SessionActor {
     const { lastRunEnd, openApprovals, openCalls, pendingInputs } = this.#state;
     const isOpen = this.#slot.run !== null || openApprovals.size > 0 || openCalls.size > 0;
     if (lastRunEnd === "" || isOpen || pendingInputs.length > 0) return null;
+    if (this.#barriers.isCompacting) return null;
     return this.#mailbox.waiting > 0 ? null : Date.parse(lastRunEnd);
   }
 
