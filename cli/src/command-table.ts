@@ -1,5 +1,6 @@
 import type { Command } from "./command.ts";
 import { doctor } from "./commands/doctor.ts";
+import { explainPermissions } from "./commands/permissions/explain.ts";
 import { callPlugin } from "./commands/plugin/call.ts";
 import { checkPlugin } from "./commands/plugin/check.ts";
 import { initPlugin } from "./commands/plugin/init.ts";
@@ -25,6 +26,7 @@ import { usage } from "./commands/usage.ts";
 /** Every command by its id, words separated by `:`. The kernel is loaded by the commands that open one. */
 export const COMMAND_TABLE: Readonly<Record<string, Command>> = {
   doctor,
+  "permissions:explain": explainPermissions,
   "plugin:call": callPlugin,
   "plugin:check": checkPlugin,
   "plugin:init": initPlugin,

@@ -80,6 +80,7 @@ describe("what others have written down", () => {
       "session.get",
       "session.list",
       "session.permission.clear",
+      "session.permission.explain",
       "session.permission.get",
       "session.permission.set",
       "session.remove",

@@ -27,6 +27,8 @@ export interface AgentDocument {
   /** In authored order; a later rule wins a tie (C-076). */
   readonly permissions: readonly PermissionRule[];
   readonly prompt: string;
+  /** The file, and the line of each rule in it; absent for a document that is in none. */
+  readonly written?: { readonly path: string; readonly ruleLines: readonly number[] };
   readonly documentFingerprint: Digest;
   readonly promptFingerprint: Digest;
 }

@@ -52,7 +52,13 @@ export async function parseAgentDocument(file: AgentFile): Promise<ParsedAgent> 
     });
   try {
     yaml = await parseStrictYaml(frontmatter);
-    return { document: decodeDocument(file, yaml.root, frontmatter, body), errorAt };
+    const decoded = decodeDocument(file, yaml.root, frontmatter, body);
+    const { lineOf } = yaml;
+    // The opening fence is line 1. A bare effect stands in the line of its action.
+    const ruleLines = decoded.permissions.map(
+      ({ action, resource }) => lineOf(["permissions", action, resource]) + 1,
+    );
+    return { document: { ...decoded, written: { path: file.path, ruleLines } }, errorAt };
   } catch (error) {
     throw error instanceof DecodeProblem ? errorAt(error) : error;
   }

@@ -4,6 +4,7 @@ import {
   SessionGet,
   SessionList,
   SessionPermissionClear,
+  SessionPermissionExplain,
   SessionPermissionGet,
   SessionPermissionSet,
   SessionResume,
@@ -57,6 +58,11 @@ export function registerSessionMethods(route: Route, { sessions }: ClientService
     await actor.setOverlayRule({ action, resource, effect, source: source ?? "user" });
     return { permissions: actor.permissions() };
   });
+  route(SessionPermissionExplain, (params) =>
+    sessions.read(params.session_id, async (actor) => ({
+      explanation: await actor.explain(params),
+    })),
+  );
   route(SessionPermissionClear, async ({ session_id, action, resource }) => {
     const actor = await sessions.adopt(session_id);
     await actor.clearOverlayRule({ action, resource });

@@ -98,8 +98,7 @@ function compileRules(policy: Policy, action: PermissionAction): Judge {
   const layers = compileLayers(policy, action);
   const { person, flags, document } = layers;
   const judge = (label: string | null): Judgement => {
-    const subject = createSubject(label, policy.workspaceRoot);
-    return decideByLayers(layers, (rule) => matches(rule, subject), isGuardExempt(label));
+    return decideByLayers(layers, matcherOf(label, policy), isGuardExempt(label));
   };
   return Object.assign(judge, {
     mayRefuse(text: string): boolean {
@@ -142,6 +141,12 @@ export function compileLayers(policy: Policy, action: PermissionAction): RuleLay
     document: compile(policy.documentRules, "agent_document"),
     guards: compile(GUARD_RULES, "guard"),
   };
+}
+
+/** Tells which rules match a label. */
+export function matcherOf(label: string | null, policy: Policy): (rule: CompiledRule) => boolean {
+  const subject = createSubject(label, policy.workspaceRoot);
+  return (rule) => matches(rule, subject);
 }
 
 /** True for a label on which the guard stays silent. */
@@ -223,7 +228,13 @@ function createSubject(label: string | null, workspaceRoot: string): Subject {
 function matches(rule: CompiledRule, subject: Subject): boolean {
   if (subject.label === null) return rule.bare;
   const text = rule.inWorkspace ? subject.path : subject.label;
-  return text !== null && matchCompiled(rule.tokens, text);
+  if (text === null) return false;
+  return matchCompiled(rule.tokens, rule.source === "guard" ? text.map(foldCase) : text);
+}
+
+/** A file system may open `.env` for `.ENV`, so the guard does not tell the two apart. */
+export function foldCase(point: number): number {
+  return point >= 0x41 && point <= 0x5a ? point + 0x20 : point;
 }
 
 function compileRule(rule: PermissionRule, source: RuleSource, policy: Policy): CompiledRule {

@@ -6,14 +6,17 @@ export class PatternAutomaton {
   static readonly dead = 0;
 
   readonly #tokens: CompiledPattern;
+  readonly #fold: ((point: number) => number) | undefined;
   readonly #ends: ReadonlySet<number>;
   readonly #states: (readonly number[])[] = [[]];
   readonly #known = new Map<string, number>([["", PatternAutomaton.dead]]);
   readonly #steps: Map<number, number>[] = [new Map<number, number>()];
   readonly start: number;
 
-  constructor(tokens: CompiledPattern) {
+  /** @param fold Says which code points count as one. */
+  constructor(tokens: CompiledPattern, fold?: (point: number) => number) {
     this.#tokens = tokens;
+    this.#fold = fold;
     const end = tokens.length;
     const optionalSuffix = tokens[end - 2] === 0x20 && tokens[end - 1] === ANY_RUN;
     this.#ends = new Set(optionalSuffix ? [end, end - 2] : [end]);
@@ -39,7 +42,8 @@ export class PatternAutomaton {
     return this.#states[state]?.some((position) => this.#ends.has(position)) === true;
   }
 
-  #positionsAfter(state: number, point: number): Set<number> {
+  #positionsAfter(state: number, met: number): Set<number> {
+    const point = this.#fold?.(met) ?? met;
     const reached = new Set<number>();
     for (const position of this.#states[state] ?? []) {
       const token = this.#tokens[position];

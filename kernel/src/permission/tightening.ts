@@ -3,6 +3,7 @@ import {
   type CompiledRule,
   compileLayers,
   decideByLayers,
+  foldCase,
   GUARD_EXEMPT,
   judgeOf,
   type Policy,
@@ -96,15 +97,23 @@ class LabelSearch {
     ]);
     const automata = new Map<string, PatternAutomaton>();
     this.#tracked = rules.map((rule) => {
-      const key = JSON.stringify([rule.inWorkspace, rule.tokens]);
-      const automaton = automata.get(key) ?? new PatternAutomaton(rule.tokens);
+      const fold = rule.source === "guard" ? foldCase : undefined;
+      const key = JSON.stringify([rule.inWorkspace, fold !== undefined, rule.tokens]);
+      const automaton = automata.get(key) ?? new PatternAutomaton(rule.tokens, fold);
       automata.set(key, automaton);
       return { automaton, rule };
     });
-    const own = this.#tracked.find(({ rule }) => rule.pattern === change.resource);
+    const own = this.#tracked.find(
+      ({ rule }) => rule.pattern === change.resource && rule.source !== "guard",
+    );
     this.#changed = own?.automaton ?? new PatternAutomaton(compilePattern(change.resource));
     const points = new Set([OTHER, ...toCodePoints(GUARD_EXEMPT)]);
-    for (const { tokens } of rules) for (const token of tokens) if (token >= 0) points.add(token);
+    for (const { tokens, source } of rules) {
+      for (const token of tokens) {
+        if (token >= 0) points.add(token);
+        if (source === "guard" && token >= 0x61 && token <= 0x7a) points.add(token - 0x20);
+      }
+    }
     this.#alphabet = [...points];
   }
 

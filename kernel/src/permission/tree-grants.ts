@@ -100,7 +100,9 @@ export class TreeGrants {
   }
 
   /** The grant that answers a request: the same operation, capability by capability, resource by resource (S-173). */
-  match(request: ApprovalRequest): TreeApprovalGrant | undefined {
+  match(
+    request: Pick<ApprovalRequest, "operation" | "operation_fingerprint">,
+  ): TreeApprovalGrant | undefined {
     const { capabilities, resources } = request.operation;
     return this.live().find(
       (grant) =>

@@ -7,12 +7,14 @@ import {
   type EventPayload,
   type OverlayRule,
   type ParamsOf,
+  type PermissionExplanation,
   type PermissionMode,
   type PermissionRule,
   type RunId,
   type RunSelection,
   type SessionId,
   type SessionMeta,
+  type SessionPermissionExplain,
   type TitleRequest,
   type UsageSum,
 } from "@cookie-agent/sdk/protocol";
@@ -278,6 +280,28 @@ export class SessionActor {
       const overlay = removeRule(this.#state.overlay, rule);
       if (overlay === this.#state.overlay) return;
       await changeRules(this.#parts, { policy: this.#policy(), rule, overlay });
+    });
+  }
+
+  /** Which rules would decide about a call, as a next run would prepare it; nothing is called or recorded (S 6.3). */
+  async explain(params: ParamsOf<typeof SessionPermissionExplain>): Promise<PermissionExplanation> {
+    await this.#services.ready();
+    const selection = params.selection ?? this.nextSelection();
+    if (selection === null) {
+      throw new CookieError("no_runnable_model", "no agent can run; select one and a model");
+    }
+    const { explainCall } = await import("../run/explain-call.ts");
+    return explainCall({
+      facts: this.#services.facts,
+      stages: this.#services.stages,
+      sessionId: this.sessionId,
+      treeGrants: this.treeGrants,
+      selection,
+      overlay: this.#state.overlay,
+      flags: params.rules ?? [],
+      mode: params.mode ?? this.mode,
+      tool: params.tool,
+      args: params.arguments,
     });
   }
 

@@ -76,7 +76,7 @@ export function refusal(denied: Extract<GateOutcome, { granted: false }>): Cooki
 }
 
 /** A command is only parsed where a rule can depend on its parts. */
-async function readLabels(resource: CallResource, policy: Policy): Promise<JudgedResource> {
+export async function readLabels(resource: CallResource, policy: Policy): Promise<JudgedResource> {
   const { action, label, kind } = resource;
   if (kind !== "command" || label === null) return { action, label };
   if (!needsParts(policy, label, action))

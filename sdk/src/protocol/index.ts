@@ -171,7 +171,14 @@ export {
   request,
   toPlugin,
 } from "./method.ts";
-export { SessionPermissionClear } from "./permission-methods.ts";
+export {
+  ExplainedLabel,
+  ExplainedResource,
+  PermissionExplanation,
+  RuleCandidate,
+  SessionPermissionClear,
+  SessionPermissionExplain,
+} from "./permission-methods.ts";
 export {
   PluginInitialize,
   PluginPing,
