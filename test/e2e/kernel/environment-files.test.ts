@@ -22,7 +22,7 @@ async function layOut(project: TempProject): Promise<void> {
   await symlink(join(project.cwd, "notes.env"), join(project.cwd, ".env.link"));
 }
 
-/** What became of reading each path, where nobody can be asked. */
+/** What became of reading each path, in a mode that refuses what it would ask about. */
 async function readAll(
   paths: (project: TempProject) => readonly string[],
   permissions: Record<string, unknown> = ALLOW_ALL,
