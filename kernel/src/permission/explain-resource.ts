@@ -42,7 +42,8 @@ function commandReason(
   if (labels.some((one) => one.effect === "ask" && one.decided_by?.effect === "allow")) {
     return "what a part becomes when it runs is open, and a stricter rule may match that";
   }
-  if (effect === "allow" && isWhole) return "a rule allows exactly this command";
+  const isExact = labels.every(({ decided_by: rule }) => rule?.resource === command);
+  if (effect === "allow" && isWhole && isExact) return "a rule allows exactly this command";
   if (effect === "allow") return "every part of the command is allowed";
   return "a part that asks makes the whole command ask";
 }

@@ -146,15 +146,15 @@ const MODE_OUTCOMES: Readonly<
   auto_approve: {
     outcome: "asks",
     outcome_reason:
-      "the approval agent decides, if there is one, and else a person; where nobody can answer it is refused",
+      "the approval agent reviews it; what it leaves open a person decides, and where nobody can answer it is refused",
   },
   auto_approve_n: {
     outcome: "asks",
-    outcome_reason: "the approval agent decides, if there is one; what it leaves open is refused",
+    outcome_reason: "the approval agent reviews it; what it leaves open is refused",
   },
   auto_approve_y: {
     outcome: "asks",
-    outcome_reason: "the approval agent decides, if there is one; what it leaves open runs",
+    outcome_reason: "the approval agent reviews it; what it leaves open runs",
   },
   ask: {
     outcome: "asks",
