@@ -284,6 +284,65 @@ describe("a remembered approval", () => {
   });
 });
 
+describe("an answer that is sent again", () => {
+  test("[S-169] is the same answer after a restart, and gives no second grant", async () => {
+    const { kernel, session } = await grantOne();
+    const [record] = (await listed(kernel, session)).approvals;
+    if (record === undefined) throw new Error("the approval is not listed");
+    const first = await answer(kernel, session, record);
+    expect(first).toEqual(record);
+    await kernel.close();
+    const again = await openTestKernel({ on: kernel });
+    expect(await answer(again, session, record)).toEqual(first);
+    await expect(
+      again.client.request(ApprovalRespond, {
+        session_id: session,
+        approval_id: record.request.approval_id,
+        request_revision: 1,
+        operation_fingerprint: record.request.operation_fingerprint,
+        client_response_id: `approve_tree-${record.request.approval_id}` as ClientKey,
+        decision: "reject",
+      }),
+    ).rejects.toMatchObject({ code: "idempotency_conflict" });
+    expect((await listed(again, session)).tree_grants).toHaveLength(1);
+  });
+
+  test("[S-169] from many clients at once one wins, and there is one grant", async () => {
+    const kernel = await open([turn("echo asked"), DONE]);
+    const session = await kernel.createSession({ mode: "ask" });
+    const watch = kernel.watch(session, { interactive: true });
+    const runId = await kernel.start(session, "Go");
+    await watch.event("approval_escalated");
+    const [record] = (await listed(kernel, session)).approvals;
+    if (record === undefined) throw new Error("no approval waits");
+    const decisions: Decision[] = ["approve_tree", "reject", "approve_once", "cancel"];
+    const answers = await Promise.allSettled(
+      decisions.map((decision) => answer(kernel, session, record, decision)),
+    );
+    expect(answers.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    await watch.end(runId);
+    expect(watch.payloads("approval_finalized")).toHaveLength(1);
+    expect((await listed(kernel, session)).tree_grants).toHaveLength(1);
+  });
+
+  test("[S-174] beside a tightening it is refused or taken back, never left over", async () => {
+    const kernel = await open([turn("echo asked"), DONE]);
+    const session = await kernel.createSession({ mode: "ask" });
+    const watch = kernel.watch(session, { interactive: true });
+    const runId = await kernel.start(session, "Go");
+    await watch.event("approval_escalated");
+    const [record] = (await listed(kernel, session)).approvals;
+    if (record === undefined) throw new Error("no approval waits");
+    await Promise.allSettled([
+      answer(kernel, session, record),
+      set(kernel, session, ["bash", "git *", "deny"]),
+    ]);
+    expect((await listed(kernel, session)).tree_grants).toEqual([]);
+    await answer(kernel, session, record, "approve_once").catch(() => undefined);
+    await watch.end(runId);
+  });
+});
+
 describe("rules that change", () => {
   test("[S-170] [D-034] an answer for the whole tree is refused after a change, one for the call is not", async () => {
     const kernel = await open([turn("echo asked"), DONE]);

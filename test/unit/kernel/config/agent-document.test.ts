@@ -91,16 +91,30 @@ describe("shape", () => {
       timeoutMs: 0,
       permissions: [],
       prompt: "Do it.\n",
+      written: {
+        path: expect.stringMatching(/agents\/helper\.md$/) as string,
+        ruleLines: [],
+      },
       documentFingerprint: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
       promptFingerprint: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     });
   });
 
   test("[C-073] line ends do not matter", async () => {
-    const unix = await loadAgent(doc(HEAD, "One\n\nTwo\n"));
+    const { written: _, ...unix } = await loadAgent(doc(HEAD, "One\n\nTwo\n"));
     for (const end of ["\r\n", "\r"]) {
-      expect(await loadAgent(doc(HEAD, "One\n\nTwo\n").replaceAll("\n", end))).toEqual(unix);
+      const loaded = await loadAgent(doc(HEAD, "One\n\nTwo\n").replaceAll("\n", end));
+      expect(loaded).toMatchObject(unix);
     }
+  });
+
+  test("each rule is known by its line", async () => {
+    const permissions =
+      "permissions:\n  read: allow\n  bash:\n    '*': ask\n\n    'git *': allow\n";
+    const { written, permissions: rules } = await loadAgent(doc(`${HEAD}${permissions}`));
+    const from = HEAD.split("\n").length;
+    expect(rules.map(({ resource }) => resource)).toEqual(["*", "*", "git *"]);
+    expect(written?.ruleLines).toEqual([from + 2, from + 4, from + 6]);
   });
 
   test.for([
