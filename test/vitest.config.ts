@@ -18,7 +18,15 @@ export default defineConfig({
         test: { ...patience, name: "architecture", include: ["architecture/**/*.test.ts"] },
       },
       { test: { ...patience, name: "e2e", include: ["e2e/**/*.test.ts"] } },
-      { test: { ...patience, name: "fault", include: ["fault/**/*.test.ts"] } },
+      {
+        test: {
+          ...patience,
+          name: "fault",
+          include: ["fault/**/*.test.ts"],
+          // It watches only those who come after it.
+          setupFiles: ["fault/support/watched-disk.mjs"],
+        },
+      },
     ],
   },
 });

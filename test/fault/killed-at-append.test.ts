@@ -14,9 +14,10 @@ describe("a kernel that is killed at an append", () => {
     "[killed: append, sync, approval, tool call] [S-095] [S-097] [S-098] [S-249] SIGKILL at every append of a script (%s) loses nothing that a client was told",
     { timeout: 600_000 },
     async ([when, index]) => {
-      for (let at = 1 + index; ; at += EVERY_MOMENT ? 1 : KILL_MOMENTS.length) {
-        if (!(await strike(at, when))) break;
-      }
+      const step = EVERY_MOMENT ? 1 : KILL_MOMENTS.length;
+      let at = 1 + index;
+      while (await strike(at, when)) at += step;
+      expect(at).toBeGreaterThan(20);
     },
   );
 });
@@ -40,6 +41,5 @@ async function strike(at: number, when: KillMoment): Promise<boolean> {
   } catch (error) {
     throw new Error(`killed ${when} append ${at}`, { cause: error });
   }
-  expect(session.seen.size).toBeGreaterThan(0);
   return signal === "SIGKILL";
 }

@@ -23,6 +23,8 @@ export const PLACES = {
   "tool call": "a call runs",
   artifact: "large output is stored",
   metadata: "a cache is replaced",
+  settings: "rules or the title of a session are changed",
+  branch: "a session is reverted or forked",
   plugin: "a plugin is asked",
   recovery: "a session is being settled after a crash",
   opening: "a session is opened or listed",
@@ -33,17 +35,37 @@ export type Place = keyof typeof PLACES;
 
 /** Cells that cannot be struck, by fault. */
 export const IMPOSSIBLE: Readonly<Partial<Record<Fault, readonly Place[]>>> = {
-  "plugin killed": ["publication", "append", "sync", "approval", "metadata", "recovery", "opening"],
-  signal: ["publication", "append", "sync", "metadata", "recovery", "opening", "artifact"],
-  "moved store": ["publication", "sync", "approval", "tool call", "plugin"],
-  "damaged log": ["publication", "sync", "approval", "tool call", "plugin"],
   "power lost": ["plugin"],
+  signal: [
+    "publication",
+    "append",
+    "sync",
+    "artifact",
+    "metadata",
+    "settings",
+    "branch",
+    "recovery",
+    "opening",
+  ],
   "disk full": ["plugin"],
   "I/O error": ["plugin"],
   "read-only": ["plugin"],
   "two processes": ["sync", "approval", "tool call", "plugin"],
-  "clock jump": ["sync", "artifact", "metadata", "plugin", "tool call"],
-  "storage gone": ["sync", "plugin", "approval"],
+  "clock jump": ["sync", "tool call", "artifact", "metadata", "plugin"],
+  "moved store": ["publication", "sync", "approval", "tool call", "plugin"],
+  "damaged log": ["publication", "sync", "approval", "tool call", "plugin"],
+  "storage gone": ["sync", "approval", "plugin"],
+  "plugin killed": [
+    "publication",
+    "append",
+    "sync",
+    "approval",
+    "metadata",
+    "settings",
+    "branch",
+    "recovery",
+    "opening",
+  ],
 };
 
 /** The cells that a title claims. Throws for a place that is not known. */

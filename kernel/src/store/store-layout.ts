@@ -1,11 +1,11 @@
 import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { CookieError } from "@cookie-agent/sdk/protocol";
 import * as z from "zod";
-import { durableReplace } from "../support/durable-replace.ts";
+import { durableReplace, syncDirectory } from "../support/durable-replace.ts";
 import { withFileLock } from "../support/file-lock.ts";
 import { hasCode } from "../support/has-code.ts";
-import { makeDirectory } from "../support/make-directory.ts";
+import { makeDurableDirectory } from "../support/make-directory.ts";
 import { findWorkdirKeys, workdirKey } from "./workdir-key.ts";
 
 const LAYOUT_VERSION = 2;
@@ -41,7 +41,7 @@ export async function listProjects(sessionsDir: string): Promise<string[]> {
 /** Makes the store before its first session; several processes may do so at once (S 3.4). */
 export async function initializeStore(directory: string, cwd: string): Promise<void> {
   try {
-    await makeDirectory(directory);
+    await makeDurableDirectory(directory);
   } catch (error) {
     throw unusable(directory, error);
   }
@@ -53,6 +53,8 @@ export async function initializeStore(directory: string, cwd: string): Promise<v
     await checkLayout(directory);
     const layout = join(directory, LAYOUT_FILE);
     if ((await readText(layout)) === undefined) {
+      // Another process may have made the folder and not yet synced its name.
+      await syncDirectory(dirname(directory));
       await durableReplace(layout, Buffer.from(`${JSON.stringify({ version: LAYOUT_VERSION })}\n`));
     }
     const cwdFile = join(directory, CWD_FILE);

@@ -1,5 +1,6 @@
 import { mkdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
+import { syncDirectory } from "./durable-replace.ts";
 import { hasCode } from "./has-code.ts";
 
 /**
@@ -14,6 +15,23 @@ export async function makeDirectory(path: string): Promise<void> {
     if (!hasCode(error, "ENOENT") || parent === path) throw error;
     await makeDirectory(parent);
     await makeLevel(path);
+  }
+}
+
+/** The same, so that each level that was missing survives a loss of power before one below it is made. */
+export async function makeDurableDirectory(path: string): Promise<void> {
+  const parent = dirname(path);
+  if (parent !== path && !(await isDirectory(parent))) await makeDurableDirectory(parent);
+  if (await isDirectory(path)) return;
+  await makeDirectory(path);
+  await syncDirectory(parent);
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
   }
 }
 

@@ -9,9 +9,9 @@ import {
 import { expect } from "vitest";
 import type { ModelServer } from "../../support/model-server.ts";
 import { openTestKernel, type TestKernel } from "../../support/open-test-kernel.ts";
-import { payloadsOf, readLog } from "../../support/session-log.ts";
+import { findLogs, payloadsOf, readLog } from "../../support/session-log.ts";
 import type { TempProject } from "../../support/temp-project.ts";
-import { onlyLog, openEnds } from "./log-lines.ts";
+import { openEnds, sessionOf } from "./log-lines.ts";
 import { pairingProblems } from "./paired-results.ts";
 import type { ScriptedSession } from "./scripted-session.ts";
 
@@ -24,18 +24,17 @@ export interface Struck {
 }
 
 /** What a client knew of a session when a fault struck. */
-export type Known = Pick<ScriptedSession, "seen" | "promised" | "sessionId">;
+export type Known = Pick<ScriptedSession, "seen" | "promised" | "forks" | "sessionId">;
 
 /**
  * Opens the store that a fault has left with a new kernel and compares it with what a client knew: nothing that it
  * was told is lost, nothing is half there, what was open is settled, and the next run works.
  */
-export async function expectIntact(
-  struck: Struck,
-  { seen, promised, sessionId }: Known,
-): Promise<void> {
+export async function expectIntact(struck: Struck, known: Known): Promise<void> {
+  const { seen, promised, forks, sessionId } = known;
   const { project, server, dataDir } = struck;
-  const log = await onlyLog({ stateDir: dataDir ?? project.stateDir });
+  const logs = await findLogs({ stateDir: dataDir ?? project.stateDir });
+  const log = logs.find((path) => sessionOf(path) === sessionId);
   if (log === undefined) {
     expect(promised.map(({ what }) => what)).toEqual([]);
     expect([...seen.values()].filter(({ run_id }) => run_id !== null)).toEqual([]);
@@ -50,9 +49,16 @@ export async function expectIntact(
     const events = await kernel.client.readEvents(used);
     expect(openEnds(events)).toEqual({ runs: [], calls: [] });
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
-    if (session !== undefined) expectKnown(events, { seen, promised, sessionId }, struck.lost);
+    if (session !== undefined) expectKnown(events, known, struck.lost);
     expect(pairingProblems(lastRequest(server))).toEqual([]);
     await expectListed(kernel, used, events);
+    for (const fork of forks) {
+      const copied = await kernel.client.readEvents(fork.sessionId);
+      const types = (list: readonly StoredEvent[]) => list.map(({ payload }) => payload.type);
+      expect(types(copied.slice(0, fork.throughSeq))).toEqual(
+        types(events.slice(0, fork.throughSeq)),
+      );
+    }
   } finally {
     await kernel.close();
   }
@@ -98,7 +104,7 @@ async function expectMarks(project: TempProject, log: string): Promise<void> {
   }
 }
 
-function lastRequest(server: ModelServer) {
+export function lastRequest(server: ModelServer) {
   const request = server.requests.at(-1);
   if (request === undefined) throw new Error("the model was asked nothing");
   return request;

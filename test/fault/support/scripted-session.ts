@@ -11,9 +11,11 @@ import {
   RunStart,
   RunSteer,
   SessionCreate,
+  SessionFork,
   type SessionId,
   SessionPermissionSet,
-  SessionResume,
+  SessionRename,
+  SessionRevert,
   type StoredEvent,
 } from "@cookie-agent/sdk/protocol";
 import { type ModelServer, pick, type RecordedRequest } from "../../support/model-server.ts";
@@ -25,6 +27,7 @@ const SELECTION: RunSelection = {
   agent: "primary",
   model: { model: "custom.test/scripted", variant: null },
 };
+const MAX_ANSWERS = 20;
 const TERMINAL = new Set(["run_completed", "run_failed", "run_cancelled", "run_interrupted"]);
 
 /** Something that an answer of the kernel has promised of the log. */
@@ -33,15 +36,23 @@ export interface Promised {
   isIn(events: readonly StoredEvent[]): boolean;
 }
 
+export interface Fork {
+  readonly sessionId: SessionId;
+  readonly throughSeq: number;
+}
+
 /** One client's session, and everything that the client was told of it. */
 export class ScriptedSession {
   readonly seen = new Map<number, StoredEvent>();
   readonly promised: Promised[] = [];
+  readonly forks: Fork[] = [];
   readonly refused: { readonly what: string; readonly error: unknown; isIn: Promised["isIn"] }[] =
     [];
   /** Called with each thing that the client learns. */
   onLearned: () => void = () => undefined;
   sessionId: SessionId | undefined;
+  /** The type of the terminal event that was seen last. */
+  lastEnd: string | undefined;
   readonly #client: CookieClient;
   readonly #gates: ScriptedGates;
   #requests = new Map<string, number>();
@@ -57,16 +68,23 @@ export class ScriptedSession {
 
   /** Goes through the script to its end or to that of the connection; a request that fails is noted. */
   async play(): Promise<void> {
-    const created = await this.#try("create", () =>
-      this.#client.request(SessionCreate, { selection: SELECTION }),
-    );
-    if (created === undefined) return;
-    this.sessionId = created.session.session_id;
+    await this.create();
     await this.overlay("buffered.txt", false);
     await this.say("Work.");
     await this.overlay("note.txt");
     await this.say("Wait.");
     await this.say("Say.");
+    await this.rename("A name");
+    await this.revert(this.#seqOf("run_completed"));
+    await this.say("Say.");
+    await this.fork(this.#seqOf("run_cancelled"));
+  }
+
+  async create(): Promise<void> {
+    const created = await this.#try("create", () =>
+      this.#client.request(SessionCreate, { selection: SELECTION }),
+    );
+    this.sessionId = created?.session.session_id;
   }
 
   /** Starts a run, does what its events ask for, and waits for its end. */
@@ -104,6 +122,46 @@ export class ScriptedSession {
     }
   }
 
+  async rename(title: string): Promise<void> {
+    const session_id = this.sessionId;
+    if (session_id === undefined) return;
+    const client_rename_id = `rename-${title}` as ClientKey;
+    const change = { type: "set" as const, title };
+    await this.#promise(
+      `rename ${title}`,
+      () => this.#client.request(SessionRename, { session_id, client_rename_id, change }),
+      (events) =>
+        payloads(events, "session_title_committed").some(
+          (committed) => "title" in committed.change && committed.change.title === title,
+        ),
+    );
+  }
+
+  async revert(through_seq: number | undefined): Promise<void> {
+    const session_id = this.sessionId;
+    if (session_id === undefined || through_seq === undefined) return;
+    await this.#promise(
+      `revert ${through_seq}`,
+      () => this.#client.request(SessionRevert, { session_id, through_seq }),
+      (events) =>
+        payloads(events, "session_reverted").some((marker) => marker.through_seq === through_seq),
+    );
+  }
+
+  async fork(through_seq: number | undefined): Promise<void> {
+    const session_id = this.sessionId;
+    if (session_id === undefined || through_seq === undefined) return;
+    const ask = () => this.#client.request(SessionFork, { session_id, through_seq });
+    const made = await this.#try(`fork ${through_seq}`, ask);
+    if (made === undefined) return;
+    this.forks.push({ sessionId: made.session_id, throughSeq: through_seq });
+    this.onLearned();
+  }
+
+  #seqOf(type: string): number | undefined {
+    return [...this.seen.values()].find(({ payload }) => payload.type === type)?.seq;
+  }
+
   #end(runId: RunId): Promise<void> {
     if (this.#ended.has(runId)) return Promise.resolve();
     return new Promise((resolve) => this.#wanted.set(runId, resolve));
@@ -131,6 +189,7 @@ export class ScriptedSession {
     if (runId === null) return;
     if (TERMINAL.has(payload.type)) {
       this.#ended.add(runId);
+      this.lastEnd = payload.type;
       this.#wanted.get(runId)?.();
     }
     if (payload.type === "approval_escalated") await this.#approve(payload.approval_id);
@@ -155,18 +214,28 @@ export class ScriptedSession {
       client_response_id,
       decision: "approve_once" as const,
     };
-    await this.#promise(
-      `approve ${approval_id}`,
-      () => this.#client.request(ApprovalRespond, answer),
-      (events) =>
-        payloads(events, "approval_user_decision_recorded").some(
-          (recorded) => recorded.client_response_id === client_response_id,
-        ),
-    );
+    const isIn: Promised["isIn"] = (events) =>
+      payloads(events, "approval_user_decision_recorded").some(
+        (recorded) => recorded.client_response_id === client_response_id,
+      );
+    for (let tries = 0; tries < MAX_ANSWERS; tries += 1) {
+      try {
+        await this.#client.request(ApprovalRespond, answer);
+      } catch (error) {
+        // a person who reads that the disk was full answers again
+        if (isCookieError(error, "storage_failed")) continue;
+        this.refused.push({ what: `approve ${approval_id}`, error, isIn: () => false });
+        return;
+      }
+      this.promised.push({ what: `approve ${approval_id}`, isIn });
+      this.onLearned();
+      return;
+    }
   }
 
   async #steer(runId: RunId): Promise<void> {
-    for (const input of ["One.", "Two."]) {
+    const [first, second] = [`One in ${runId}.`, `Two in ${runId}.`];
+    for (const input of [first, second]) {
       await this.#promise(
         `steer ${input}`,
         () => this.#client.request(RunSteer, { run_id: runId, input }),
@@ -176,7 +245,7 @@ export class ScriptedSession {
     await this.#promise(
       "recall",
       () => this.#client.request(RunRecallSteer, { run_id: runId }),
-      (events) => payloads(events, "user_input_recalled").some(({ input }) => input === "Two."),
+      (events) => payloads(events, "user_input_recalled").some(({ input }) => input === second),
     );
     this.#gates.open();
   }
@@ -276,9 +345,4 @@ export function payloads<T extends StoredEvent["payload"]["type"]>(
   return events.flatMap(({ payload }) =>
     payload.type === type ? [payload as EventPayloadOf<T>] : [],
   );
-}
-
-/** Opens the session for writing, which settles what a crash has left. */
-export async function resume(client: CookieClient, session_id: SessionId): Promise<void> {
-  await client.request(SessionResume, { session_id });
 }

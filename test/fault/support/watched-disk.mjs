@@ -75,11 +75,6 @@ function creation(path, flags) {
   return { kind: "create", path };
 }
 
-function noted(fd, path) {
-  if (watchesOf(path).length > 0) paths.set(fd, path);
-  else paths.delete(fd);
-}
-
 function written(buffer, offset, length, position) {
   const from = typeof offset === "number" ? offset : 0;
   const bytes = bytesOf(buffer).subarray(
@@ -91,7 +86,7 @@ function written(buffer, offset, length, position) {
 
 fs.openSync = (path, flags, mode) => {
   const fd = around(creation(text(path), flags), () => real.openSync(path, flags, mode));
-  noted(fd, text(path));
+  paths.set(fd, text(path));
   return fd;
 };
 fs.closeSync = (fd) => {
@@ -135,19 +130,24 @@ promises.open = async (path, flags, mode) => {
   const handle = await aroundLater(creation(name, flags), () =>
     real.promises.open(path, flags, mode),
   );
-  noted(handle.fd, name);
+  paths.set(handle.fd, name);
   return handle;
 };
-promises.writeFile = async (path, data, options) => {
-  const name = text(path);
-  if (watchesOf(name).length === 0) return real.promises.writeFile(path, data, options);
+promises.writeFile = async (target, data, options) => {
+  if (typeof target === "object" && "fd" in target) {
+    // several pieces are several changes
+    if (!(Symbol.asyncIterator in data)) return target.writeFile(data);
+    for await (const piece of data) await target.writeFile(piece);
+    return;
+  }
+  if (watchesOf(text(target)).length === 0) return real.promises.writeFile(target, data, options);
   const { flag = "w", mode = 0o666 } =
     typeof options === "object" && options !== null ? options : {};
-  const handle = await promises.open(path, flag, mode);
+  const file = await promises.open(target, flag, mode);
   try {
-    await handle.writeFile(data);
+    await file.writeFile(data);
   } finally {
-    await handle.close();
+    await file.close();
   }
 };
 promises.rename = (from, to) =>
@@ -181,7 +181,7 @@ prototype.write = function (buffer, offset, length, position) {
   );
 };
 prototype.writeFile = function (data, options) {
-  const change = paths.has(this.fd) ? { kind: "write", bytes: bytesOf(data), position: 0 } : {};
+  const change = paths.has(this.fd) ? { kind: "write", bytes: bytesOf(data), position: null } : {};
   return aroundLater(ofFd(this.fd, change), () => handles.writeFile.call(this, data, options));
 };
 for (const name of ["sync", "datasync"]) {

@@ -1,0 +1,131 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { SessionResume } from "@cookie-agent/sdk/protocol";
+import { describe, expect, test } from "vitest";
+import { openTestKernel } from "../support/open-test-kernel.ts";
+import { expectIntact } from "./support/intact-session.ts";
+import { knownAt, type Recording, recordScript } from "./support/record-script.ts";
+import { type Crash, SimulatedDisk } from "./support/simulated-disk.ts";
+import { type DiskChange, watchDisk } from "./support/watched-disk.mjs";
+
+const EVERY_STATE = process.env["COOKIE_FAULT_RUNS"] === "all";
+/** Before each of these something is open that has to be settled. */
+const UNSETTLED = [
+  "approval_user_decision_recorded",
+  "tool_call_terminated",
+  "user_input_admitted",
+];
+
+interface CrashPoint {
+  readonly count: number;
+  readonly crash: Crash;
+  readonly isTorn: boolean;
+  /** What a kernel has then changed while it settled the session, with the paths of the recording. */
+  readonly recovery?: readonly DiskChange[];
+}
+
+/** Leaves what the crash leaves and expects everything that was known by then. */
+async function expectIntactAfter(recording: Recording, point: CrashPoint): Promise<void> {
+  const { project, server, base, changes } = recording;
+  const { count, crash, recovery = [] } = point;
+  const dataDir = await leaveCrash(recording, point);
+  const marks = recording.marks[count] ?? "";
+  await project.write("marks", marks);
+  try {
+    const lost = crash === "killed" ? "process" : "power";
+    await expectIntact({ project, server, dataDir, lost }, knownAt(recording, count));
+  } catch (error) {
+    const next = changes[count];
+    const what = next === undefined ? "the end" : `${next.kind} ${next.path.slice(base.length)}`;
+    const more = recovery.length > 0 ? ` and ${recovery.length} changes of the recovery` : "";
+    throw new Error(`${crash} before change ${count}, ${what}${more}`, { cause: error });
+  }
+}
+
+async function leaveCrash(recording: Recording, point: CrashPoint): Promise<string> {
+  const { project, base, changes } = recording;
+  const disk = new SimulatedDisk(base);
+  const { count, crash, isTorn, recovery = [] } = point;
+  const before = [...changes.slice(0, count), ...recovery];
+  for (const change of before.slice(0, isTorn ? -1 : undefined)) disk.apply(change);
+  const last = before.at(-1);
+  if (isTorn && last !== undefined) disk.applyHalf(last);
+  const dataDir = join(project.home, "crashed");
+  await rm(dataDir, { recursive: true, force: true });
+  disk.leave(dataDir, crash);
+  return dataDir;
+}
+
+/** What a kernel changes that settles the session after a crash, as if it had happened where it was recorded. */
+async function recordRecovery(recording: Recording, count: number): Promise<DiskChange[]> {
+  const { project, server, base } = recording;
+  const dataDir = await leaveCrash(recording, { count, crash: "killed", isTorn: false });
+  const changes: DiskChange[] = [];
+  const here = (path: string) => base + path.slice(dataDir.length);
+  const stop = watchDisk(dataDir, {
+    after: (change) => {
+      const moved = { ...change, path: here(change.path) };
+      changes.push(moved.kind === "rename" ? { ...moved, to: here(moved.to) } : moved);
+    },
+  });
+  const kernel = await openTestKernel({ on: { project, server }, dataDir });
+  const { sessionId } = knownAt(recording, count);
+  if (sessionId === undefined) throw new Error("nothing was recorded");
+  await kernel.client.request(SessionResume, { session_id: sessionId });
+  await kernel.close();
+  stop();
+  return changes;
+}
+
+describe("the states of the disk in which a crash may leave it", () => {
+  test.for<readonly [string, Crash, boolean]>([
+    [
+      "[killed: publication, append, sync, approval, tool call, artifact, metadata, settings, branch] [S-024] before each change of the disk",
+      "killed",
+      false,
+    ],
+    [
+      "[killed: publication, append, sync, approval, tool call, artifact, metadata, settings, branch] [S-024] in the middle of each write",
+      "killed",
+      true,
+    ],
+    [
+      "[power lost: publication, append, sync, approval, tool call, artifact, metadata, settings, branch] [S-238] unsynced bytes are gone",
+      "lost data",
+      false,
+    ],
+    [
+      "[power lost: publication, append, sync, approval, tool call, artifact, metadata, settings, branch] [S-238] unsynced bytes and names are gone",
+      "lost names",
+      false,
+    ],
+  ])("%s", { timeout: 600_000 }, async ([, crash, isTorn]) => {
+    const recording = await recordScript();
+    const { changes } = recording;
+    const step = EVERY_STATE || crash === "killed" ? 1 : 2;
+    for (let count = crash === "lost data" ? 1 : 0; count <= changes.length; count += step) {
+      if (isTorn && changes[count - 1]?.kind !== "write") continue;
+      await expectIntactAfter(recording, { count, crash, isTorn });
+    }
+    expect(changes.length).toBeGreaterThan(60);
+  });
+
+  test("[killed: recovery] [power lost: recovery] [S-085] [S-096] at each change of the recovery from a crash", {
+    timeout: 600_000,
+  }, async () => {
+    const recording = await recordScript();
+    for (const type of UNSETTLED) {
+      const count = recording.changes.findIndex(
+        (change) => change.kind === "write" && change.bytes.includes(`"${type}"`),
+      );
+      const recovery = await recordRecovery(recording, count);
+      expect(recovery.length).toBeGreaterThan(1);
+      for (let done = 1; done <= recovery.length; done += 1) {
+        const point = { count, recovery: recovery.slice(0, done) };
+        const isTorn = recovery[done - 1]?.kind === "write";
+        await expectIntactAfter(recording, { ...point, crash: "killed", isTorn });
+        await expectIntactAfter(recording, { ...point, crash: "lost names", isTorn: false });
+      }
+    }
+  });
+});
