@@ -85,10 +85,17 @@ export class LogWriter {
       await this.#sync.sync(this.#file);
     } catch (error) {
       this.#failed = true;
+      await this.#takeBack();
       throw storageFailed(this.#sessionId, error);
     }
     this.#durableBytes = byteLength;
     this.#undurable = [];
+  }
+
+  /** Keeps who reads the file next, perhaps after a crash, from finding what was refused. */
+  async #takeBack(): Promise<void> {
+    const published = this.#undurable.reduce((sum, block) => sum + block.byteLength, 0);
+    await this.#file.truncate(this.#durableBytes + published).catch(() => undefined);
   }
 
   close(): Promise<void> {

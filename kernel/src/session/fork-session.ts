@@ -12,6 +12,7 @@ import { type EncodedEvent, encodeEvents, joinLines } from "../event/encode-even
 import { EventStamper } from "../event/event-stamper.ts";
 import { foldLog } from "../event/fold-log.ts";
 import { SkippedEvents } from "../event/skipped-events.ts";
+import { storageFailed } from "../event/storage-failed.ts";
 import type { SessionStore } from "../store/session-store.ts";
 import { createId } from "../support/create-id.ts";
 import { createHandle } from "./create-handle.ts";
@@ -62,6 +63,8 @@ export async function forkSession(
     });
     await file.close();
     return sessionId;
+  } catch (error) {
+    throw storageFailed(sourceId, error);
   } finally {
     await log.close();
   }

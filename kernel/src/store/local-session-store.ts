@@ -17,7 +17,7 @@ import {
   replaceCacheFile,
   replaceMetadataFile,
 } from "./metadata-file.ts";
-import { publishSession } from "./publish-session.ts";
+import { publishSession, removeRemains } from "./publish-session.ts";
 import { sessionForeign } from "./session-foreign.ts";
 import type {
   ChildIndex,
@@ -60,6 +60,8 @@ class LocalSessionStore implements SessionStore {
   readonly #diagnostics: readonly string[];
   readonly #leases = new Map<SessionId, LocalTreeLease>();
   readonly #trees = new KeyMutex();
+  /** Whose publication failed here: what a failing disk left of them is not theirs. */
+  readonly #unpublished = new Set<SessionId>();
   #initialized: Promise<void> | undefined;
 
   constructor(
@@ -138,9 +140,15 @@ class LocalSessionStore implements SessionStore {
     const { rootId, sessionId } = publication;
     return this.#withTree(rootId, async () => {
       await this.#initialize();
-      return sessionId === rootId
+      const target = this.#directoryOf(publication);
+      if (this.#unpublished.has(sessionId)) await removeRemains(target);
+      else await requireAbsent(sessionId, target);
+      this.#unpublished.add(sessionId);
+      const published = await (sessionId === rootId
         ? this.#publishRoot(publication)
-        : this.#publishChild(publication);
+        : this.#publishChild(publication));
+      this.#unpublished.delete(sessionId);
+      return published;
     });
   }
 
@@ -230,9 +238,6 @@ class LocalSessionStore implements SessionStore {
   ): Promise<{ lease: TreeLease; file: LogFile }> {
     const { rootId } = publication;
     const target = this.#directoryOf(publication);
-    if (await exists(logPath(target))) {
-      throw new CookieError("engine", `session ${rootId} is already published`);
-    }
     const held = this.#leases.get(rootId);
     const merge = await exists(target);
     let taken: TreeLease | undefined = held;
@@ -289,7 +294,7 @@ class LocalSessionStore implements SessionStore {
     try {
       lock = await tryTreeLock(path);
     } catch (error) {
-      if (!hasCode(error, "ENOENT")) throw error;
+      if (!hasCode(error, "ENOENT")) throw unopened(rootId, error);
       throw new CookieError("session_missing", `there is no session ${rootId} here`);
     }
     if (lock === undefined) return undefined;
@@ -320,6 +325,11 @@ class LocalSessionStore implements SessionStore {
     const root = join(this.directory, rootId);
     return sessionId === rootId ? root : join(root, CHILDREN, sessionId);
   }
+}
+
+async function requireAbsent(sessionId: SessionId, target: string): Promise<void> {
+  if (!(await exists(logPath(target)))) return;
+  throw new CookieError("engine", `session ${sessionId} is already published`);
 }
 
 function requireRoot(rootId: SessionId, metadata: StoredMetadata): StoredMetadata {

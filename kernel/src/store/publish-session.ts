@@ -17,7 +17,7 @@ export interface PublicationSteps {
 
 /**
  * Prepares the session beside its place, moves it there in one step and opens its log. When it rejects, nothing of
- * the session remains (S-026); a lock that was taken is the caller's to release.
+ * the session remains (S-026), unless the disk refuses to remove it; a lock that was taken is the caller's to release.
  */
 export async function publishSession(
   publication: SessionPublication,
@@ -41,9 +41,16 @@ export async function publishSession(
     await syncDirectory(parent);
     return await LocalLogFile.open(logPath(target), lease);
   } catch (error) {
-    await rm(moved ? target : staged, { recursive: true, force: true });
+    // A disk that fails here as well must not hide why; `removeRemains` tries again.
+    await rm(moved ? target : staged, { recursive: true, force: true }).catch(() => undefined);
     throw error;
   }
+}
+
+/** Takes away what a failed publication could not; a directory in the place of the session may stay. */
+export async function removeRemains(target: string): Promise<void> {
+  await rm(metadataPath(target), { force: true });
+  await rm(logPath(target), { force: true });
 }
 
 /** `metadata` comes last: until then discovery takes the root for one that is not there. */
