@@ -1,4 +1,4 @@
-import { RunRecallSteer, RunSteer } from "@cookie-agent/sdk/protocol";
+import { RunRecallSteer, RunSteer, SessionFork } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import {
   delivered,
@@ -14,6 +14,7 @@ import {
   type TestKernelOptions,
 } from "../../support/open-test-kernel.ts";
 import { SECOND_MODEL } from "../../support/second-model.ts";
+import { storeChild } from "../../support/stored-child.ts";
 
 const SECOND = "custom.test/second";
 const DONE = { text: "done" };
@@ -368,6 +369,52 @@ describe("agent_before_start", () => {
       "done",
       "I know 7.",
       "More",
+    ]);
+  });
+});
+
+describe("a delegated session", () => {
+  test("[E-169] has its hooks like any other, but nobody asks about what agents say to it", async () => {
+    const answers: Answer[] = [
+      DONE,
+      { calls: [{ name: "bash", arguments: { command: "echo hi" } }] },
+      DONE,
+    ];
+    const kernel = await openWith(
+      [
+        {
+          name: "look",
+          hooks: {
+            user_before_input: ({ text }) => ({ action: "transform", new_text: `${text}!` }),
+            agent_before_start: () => ({}),
+            model_before_request: () => ({ action: "keep" }),
+            tool_before_call: () => ({ action: "allow" }),
+            tool_after_result: () => ({ action: "keep" }),
+            message_end: () => ({ action: "keep" }),
+            session_before_fork: () => ({ action: "allow" }),
+          },
+        },
+      ],
+      answers,
+    );
+    const { sessionId: root } = await kernel.run("Root");
+    await kernel.close();
+    const { sessionId: child } = await storeChild(kernel.project, root);
+    const before = (await delivered(kernel.project)).length;
+    const again = await openTestKernel({ on: kernel });
+    const { watch } = await again.run("Do it", { session: child });
+    expect(watch.payloads("user_input_submitted").at(-1)?.input).toBe("Do it");
+    const { seq } = await watch.event("run_completed", ({ final_text }) => final_text === "done");
+    await again.client.request(SessionFork, { session_id: child, through_seq: seq });
+    expect(toldTo((await delivered(kernel.project)).slice(before))).toEqual([
+      "look agent_before_start",
+      "look model_before_request",
+      "look message_end",
+      "look tool_before_call",
+      "look tool_after_result",
+      "look model_before_request",
+      "look message_end",
+      "look session_before_fork",
     ]);
   });
 });
