@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Digest, RunSelection, SessionId } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { createLocalArtifactStore } from "../../../../kernel/src/artifact/local-artifact-store.ts";
+import type { SessionActor } from "../../../../kernel/src/session/session-actor.ts";
 import { SessionRegistry } from "../../../../kernel/src/session/session-registry.ts";
 import { createId } from "../../../../kernel/src/support/create-id.ts";
 import { draft, RunScript } from "../event/event-fixtures.ts";
@@ -232,14 +233,14 @@ describe("putting children away", () => {
     const { sessions, store, rootId, actors } = await openChildren(1, { max: 0, idleMs: 0 });
     const root = await sessions.adopt(rootId);
     const fresh = await sessions.adopt(await publishChild(store, { rootId }));
-    const [busy] = actors;
+    const [busy] = actors as [SessionActor];
     const commands = Array.from({ length: 3 }, (_, n) =>
-      busy?.setOverlayRule({ action: "bash", resource: `x${n}`, effect: "ask", source: "user" }),
+      busy.setOverlayRule({ action: "bash", resource: `x${n}`, effect: "ask", source: "user" }),
     );
     await sessions.tidy();
     await Promise.all(commands);
-    expect([root, fresh, busy].map((actor) => actor?.writable)).toEqual([true, true, true]);
-    expect(busy?.permissions()).toBeDefined();
+    expect([root, fresh, busy].map((actor) => actor.writable)).toEqual([true, true, true]);
+    expect(busy.permissions()).toBeDefined();
     await sessions.close();
   });
 
