@@ -1,6 +1,6 @@
 import type { StoredEvent } from "@cookie-agent/sdk/protocol";
 import type { SessionLocation } from "../store/session-store.ts";
-import type { LogObserver } from "./event-log.ts";
+import type { LogObserver } from "./branch-fold.ts";
 import type { SessionFold, TreeConsumer } from "./tree-consumer.ts";
 
 /** What every consumer keeps of one session. */

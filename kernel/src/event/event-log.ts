@@ -5,7 +5,6 @@ import {
   type SessionId,
   type SkippedEvent,
   type StoredEvent,
-  VisibleBranch,
 } from "@cookie-agent/sdk/protocol";
 import { sessionForeign } from "../store/session-foreign.ts";
 import type {
@@ -15,16 +14,14 @@ import type {
   StoredMetadata,
   TreeLease,
 } from "../store/session-store.ts";
-import { AppendChecks } from "./append-checks.ts";
-import { encodeEvent, encodeEvents, joinLines, validateDraft } from "./encode-event.ts";
+import { BranchFold, type LogObserver } from "./branch-fold.ts";
+import { encodeEvents, joinLines, validateDraft } from "./encode-event.ts";
 import type { EventDraft } from "./event-draft.ts";
 import { EventStamper } from "./event-stamper.ts";
-import { foldBranch, foldLog } from "./fold-log.ts";
 import type { GroupCommit } from "./group-commit.ts";
 import { FIRST_LINE, followLine } from "./line-context.ts";
 import { LogWriter } from "./log-writer.ts";
-import { readLog } from "./read-log.ts";
-import { readPage, type SizedEvent } from "./read-page.ts";
+import { readPage, readStored } from "./read-page.ts";
 import { SeqIndex } from "./seq-index.ts";
 import { SkippedEvents } from "./skipped-events.ts";
 import { storageFailed } from "./storage-failed.ts";
@@ -38,14 +35,6 @@ const PUBLISHING_EVENTS: ReadonlySet<string> = new Set<EventType>([
 ]);
 /** Events an unpublished session may gather in memory. */
 const MAX_BUFFERED_EVENTS = 4096;
-
-/** The projection of a session: a fold of the events that count. */
-export interface LogObserver {
-  /** Called in seq order, before subscribers see the event. */
-  apply(event: StoredEvent): void;
-  /** Forgets everything: what still counts follows anew. */
-  restart(): void;
-}
 
 export interface EventLogOptions {
   readonly sessionId: SessionId;
@@ -83,13 +72,12 @@ export interface EventPage {
 export class EventLog {
   readonly sessionId: SessionId;
   readonly #options: EventLogOptions;
-  #checks = new AppendChecks();
+  readonly #fold: BranchFold;
   readonly #hub = new SubscriberHub<StoredEvent>();
   readonly #index = new SeqIndex();
   readonly #stamper: EventStamper;
   readonly #streams: StreamBuffer;
   readonly #skipped = new SkippedEvents();
-  #branch = new VisibleBranch();
   /** Events of a session that is not on disk yet. */
   #buffer: StoredEvent[] = [];
   #writer: LogWriter | undefined;
@@ -103,6 +91,7 @@ export class EventLog {
   private constructor(options: EventLogOptions) {
     this.#options = options;
     this.sessionId = options.sessionId;
+    this.#fold = new BranchFold(options.sessionId, options.observer);
     this.#stamper = new EventStamper(options.sessionId, options.now);
     this.#streams = new StreamBuffer(() => {
       // The next append meets the same failure and reports it to someone who can act.
@@ -166,7 +155,7 @@ export class EventLog {
     this.#requireWritable();
     if (!isStreamEvent(draft.payload)) throw misplaced(draft, "it belongs to the commit class");
     const valid = validateDraft(draft);
-    this.#checks.check(valid, this.#tipSeq + 1);
+    this.#fold.checks.check(valid, this.#tipSeq + 1);
     this.#streams.add(valid);
   }
 
@@ -236,16 +225,14 @@ export class EventLog {
   }
 
   async #load(file: LogFile, options: OpenEventLogOptions): Promise<void> {
-    const { branch, end } = await foldLog(() => file.read(), this.sessionId, {
+    const end = await this.#fold.read(() => file.read(), {
       place: ({ event, startByte, before }) => {
         this.#stamper.fold(event);
         this.#index.note({ seq: event.seq, startByte, before });
         this.#options.onEvent?.(event);
       },
-      ...this.#fold,
       skip: (skipped) => this.#skipped.add(skipped),
     });
-    this.#branch = branch;
     this.#tipSeq = end.nextSeq - 1;
     this.#context = end.context;
     if (options.lease !== undefined && end.completeByte < file.byteLength) {
@@ -254,18 +241,6 @@ export class EventLog {
     }
     this.#adopt(file, options.location, options.lease);
   }
-
-  /** What may follow and what is projected, from the events that count. */
-  readonly #fold = {
-    apply: (event: StoredEvent) => {
-      this.#checks.fold(event);
-      this.#options.observer.apply(event);
-    },
-    restart: () => {
-      this.#checks = new AppendChecks();
-      this.#options.observer.restart();
-    },
-  };
 
   #adopt(file: LogFile, location: SessionLocation, lease: TreeLease | undefined): void {
     const { sync, store } = this.#options;
@@ -285,11 +260,11 @@ export class EventLog {
     try {
       const admitted = this.#admit(drafts);
       const events = await this.#record(admitted);
-      this.#checks.keep();
+      this.#fold.checks.keep();
       for (const event of events) this.#announce(event);
       return events;
     } finally {
-      this.#checks.undo();
+      this.#fold.checks.undo();
     }
   }
 
@@ -302,12 +277,13 @@ export class EventLog {
     try {
       [marker] = await this.#record(this.#admit([{ payload, runId: null }]));
     } finally {
-      this.#checks.undo();
+      this.#fold.checks.undo();
     }
     if (marker === undefined) throw new CookieError("engine", "the revert was not recorded");
-    this.#branch.revert(throughSeq, marker.seq);
+    const writer = this.#writer;
+    const log = writer === undefined ? this.#buffer : () => writer.read(0);
     try {
-      await this.#foldAgain(marker.seq);
+      await this.#fold.revert(throughSeq, marker.seq, log);
     } catch (error) {
       // What is projected would no longer be what the log says.
       this.#closed = true;
@@ -318,28 +294,13 @@ export class EventLog {
     return marker;
   }
 
-  async #foldAgain(tipSeq: number): Promise<void> {
-    const writer = this.#writer;
-    if (writer !== undefined) {
-      const known = {
-        branch: this.#branch,
-        endSeq: tipSeq,
-      };
-      await foldBranch(() => writer.read(0), this.sessionId, known, this.#fold);
-      return;
-    }
-    this.#fold.restart();
-    for (const event of this.#buffer)
-      if (this.#branch.isVisible(event.seq)) this.#fold.apply(event);
-  }
-
   /** Judges each draft as it would follow the ones before it. */
   #admit(drafts: readonly EventDraft[]): EventDraft[] {
     const firstSeq = this.#tipSeq + this.#streams.size + 1;
     return drafts.map((draft, index) => {
       if (isStreamEvent(draft.payload)) throw misplaced(draft, "it belongs to the stream class");
       const valid = validateDraft(draft);
-      this.#checks.admit(valid, firstSeq + index);
+      this.#fold.checks.admit(valid, firstSeq + index);
       return valid;
     });
   }
@@ -414,7 +375,7 @@ export class EventLog {
   }
 
   #announce(event: StoredEvent): void {
-    this.#options.observer.apply(event);
+    this.#fold.announce(event);
     this.#tell(event);
   }
 
@@ -427,30 +388,15 @@ export class EventLog {
   }
 
   async #readPage(request: { cursor: number; limit?: number }): Promise<EventPage> {
+    const writer = this.#writer;
+    if (writer === undefined) return readPage(this.#buffer, request);
+    const { sessionId } = this;
+    const read = (fromByte: number) => writer.read(fromByte);
+    const stored = { sessionId, index: this.#index, tipSeq: this.#tipSeq, read };
     try {
-      return await readPage(this.#storedEvents(request.cursor), request);
+      return await readPage(readStored(stored, request.cursor), request);
     } catch (error) {
-      throw storageFailed(this.sessionId, error);
-    }
-  }
-
-  /** Events that have been published, from a place at or before the first after `cursor`. */
-  async *#storedEvents(cursor: number): AsyncGenerator<SizedEvent> {
-    if (this.#writer === undefined) {
-      for (const event of this.#buffer) {
-        yield { event, byteLength: encodeEvent(event, FIRST_LINE).byteLength };
-      }
-      return;
-    }
-    const place = this.#index.placeBefore(cursor);
-    if (place === undefined) return;
-    const { startByte, before } = place;
-    const from = { startByte, lastSeq: place.seq - 1, context: before };
-    for await (const batch of readLog(this.#writer.read(startByte), this.sessionId, from)) {
-      for (const item of batch) {
-        if (item.kind !== "event" || item.event.seq > this.#tipSeq) continue;
-        yield { event: item.event, byteLength: item.endByte - item.startByte };
-      }
+      throw storageFailed(sessionId, error);
     }
   }
 

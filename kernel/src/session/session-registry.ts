@@ -6,8 +6,9 @@ import {
   type SessionId,
   type SessionMeta,
 } from "@cookie-agent/sdk/protocol";
+import type { LogObserver } from "../event/branch-fold.ts";
 import { ConsumerFolds } from "../event/consumer-folds.ts";
-import { EventLog, type EventLogOptions, type LogObserver } from "../event/event-log.ts";
+import { EventLog, type EventLogOptions } from "../event/event-log.ts";
 import { GroupCommit } from "../event/group-commit.ts";
 import type { TreeConsumer } from "../event/tree-consumer.ts";
 import { ApprovalGate } from "../permission/approval-gate.ts";

@@ -1,4 +1,9 @@
-import type { RunId, SessionId, StoredEvent } from "@cookie-agent/sdk/protocol";
+import {
+  MAX_FRAME_BYTES,
+  type RunId,
+  type SessionId,
+  type StoredEvent,
+} from "@cookie-agent/sdk/protocol";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { EventLog } from "../../../../kernel/src/event/event-log.ts";
@@ -571,6 +576,25 @@ describe("reading back", () => {
       1991, 1992, 1993, 1994, 1995, 1996, 1997, 1998, 1999, 2000,
     ]);
     expect(readFrom[0]).toBeGreaterThan(bench.store.log.byteLength / 2);
+  });
+
+  test("[D-064] a page counts what its answer says, not what the lines leave out", async () => {
+    const { log, bench } = await running();
+    const drafts = Array.from({ length: 20_000 }, (_, index) => diagnostic(`${index}`));
+    for (let at = 0; at < drafts.length; at += 4000) await log.append(drafts.slice(at, at + 4000));
+    let cursor = 0;
+    const found: number[] = [];
+    for (let more = true; more; ) {
+      const page = await log.subscribe({ cursor, live: false });
+      const answer = Buffer.byteLength(JSON.stringify(page.events));
+      expect(answer).toBeLessThan(MAX_FRAME_BYTES);
+      expect(answer).toBeGreaterThan(page.more ? MAX_FRAME_BYTES / 2 : 0);
+      found.push(...page.events.map(({ seq }) => seq));
+      cursor = found.at(-1) ?? 0;
+      more = page.more;
+    }
+    expect(found).toHaveLength(bench.seqs.length);
+    expect(bench.store.log.byteLength).toBeLessThan(found.length * 200);
   });
 
   test("[D-064] a page ends before its answer would exceed one frame", async () => {
