@@ -34,11 +34,13 @@ export async function removeTree(
   }
 }
 
-/** Deletes what a removal that was cut off has left behind. */
+/** Deletes what a removal that was cut off has left behind; what cannot go now is tried again at the next. */
 export async function sweepRemoved(storeDirectory: string): Promise<void> {
   const names = await readdir(storeDirectory).catch(() => []);
   for (const name of names) {
-    if (REMOVED.test(name)) await rm(join(storeDirectory, name), { recursive: true, force: true });
+    if (!REMOVED.test(name)) continue;
+    // Another process may be at it.
+    await rm(join(storeDirectory, name), { recursive: true, force: true }).catch(() => undefined);
   }
 }
 
