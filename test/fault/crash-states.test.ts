@@ -29,11 +29,12 @@ async function expectIntactAfter(recording: Recording, point: CrashPoint): Promi
   const { project, server, base, changes } = recording;
   const { count, crash, recovery = [] } = point;
   const dataDir = await leaveCrash(recording, point);
-  const marks = recording.marks[count] ?? "";
-  await project.write("marks", marks);
+  // Of a change that was cut off in its middle nobody has learned anything.
+  const done = point.isTorn && recovery.length === 0 ? count - 1 : count;
+  await project.write("marks", recording.marks[done] ?? "");
   try {
     const lost = crash === "killed" ? "process" : "power";
-    await expectIntact({ project, server, dataDir, lost }, knownAt(recording, count));
+    await expectIntact({ project, server, dataDir, lost }, knownAt(recording, done));
   } catch (error) {
     const next = changes[count];
     const what = next === undefined ? "the end" : `${next.kind} ${next.path.slice(base.length)}`;
@@ -102,7 +103,7 @@ describe("the states of the disk in which a crash may leave it", () => {
   ])("%s", { timeout: 600_000 }, async ([, crash, isTorn]) => {
     const recording = await recordScript();
     const { changes } = recording;
-    const step = EVERY_STATE || crash === "killed" ? 1 : 2;
+    const step = EVERY_STATE || crash === "killed" ? 1 : 4;
     for (let count = crash === "lost data" ? 1 : 0; count <= changes.length; count += step) {
       if (isTorn && changes[count - 1]?.kind !== "write") continue;
       await expectIntactAfter(recording, { count, crash, isTorn });

@@ -51,7 +51,7 @@ describe("a disk that fails for a while", () => {
     async ([, name]) => {
       const failure = FAILURES[name];
       if (failure === undefined) throw new Error(`no failure ${name}`);
-      const step = EVERY_CHANGE ? 1 : 20;
+      const step = EVERY_CHANGE ? 1 : 36;
       for (const spell of SPELLS) {
         let at = spell % step;
         while (await strike(failure, at, spell)) at += step;

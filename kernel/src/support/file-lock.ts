@@ -41,11 +41,11 @@ export async function tryLockDescriptor(fd: number): Promise<boolean> {
 
 /** Does `work` under the lock; rejects with `busy` when the holder does not let go in ten seconds. */
 export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
-  const deadlineMs = Date.now() + WAIT_MS;
+  const deadlineMs = performance.now() + WAIT_MS;
   let delayMs = 2;
   let lock = await tryFileLock(path);
   while (lock === undefined) {
-    if (Date.now() >= deadlineMs) {
+    if (performance.now() >= deadlineMs) {
       throw new CookieError("busy", `${path} is locked by another process; try again`);
     }
     await sleep(delayMs);
