@@ -6,32 +6,23 @@ import {
   type SessionId,
   type SessionMeta,
 } from "@cookie-agent/sdk/protocol";
-import type { LogObserver } from "../event/branch-fold.ts";
-import { ConsumerFolds } from "../event/consumer-folds.ts";
-import { EventLog, type EventLogOptions } from "../event/event-log.ts";
-import { GroupCommit } from "../event/group-commit.ts";
-import type { TreeConsumer } from "../event/tree-consumer.ts";
-import { ApprovalGate } from "../permission/approval-gate.ts";
+import type { ConsumerFolds } from "../event/consumer-folds.ts";
 import { snapshotAgent } from "../run/admit-run.ts";
 import { sessionForeign } from "../store/session-foreign.ts";
-import type { SessionLocation, StoredMetadata, TreeLease } from "../store/session-store.ts";
+import type { SessionLocation, StoredMetadata } from "../store/session-store.ts";
 import { createId } from "../support/create-id.ts";
 import { KeyMutex } from "../support/key-mutex.ts";
 import type { UsageCells } from "../usage/usage-cells.ts";
-import { UsageLedger } from "../usage/usage-ledger.ts";
 import { createHandle } from "./create-handle.ts";
 import { forkSession } from "./fork-session.ts";
 import { GRANTS_OF_SESSION, GrantsOfTrees } from "./grants-of-trees.ts";
-import { SessionActor } from "./session-actor.ts";
+import type { SessionActor } from "./session-actor.ts";
+import { type BuiltSession, SessionBuilder } from "./session-builder.ts";
 import { missing, notRoot, running } from "./session-errors.ts";
-import { SessionLog } from "./session-log.ts";
-import { SessionPresence } from "./session-presence.ts";
 import type { SessionServices } from "./session-services.ts";
-import { SessionState } from "./session-state.ts";
 import type { SessionTree } from "./session-tree.ts";
 import { SessionTrees } from "./session-trees.ts";
 import type { TreeMember } from "./tree-load.ts";
-import { TreeModes } from "./tree-modes.ts";
 
 /** A session that is written here, or on its way to be. */
 interface Resident {
@@ -43,10 +34,8 @@ interface Resident {
 /** The sessions of one kernel: which are open here, and how one is created, read or adopted. */
 export class SessionRegistry {
   readonly #services: SessionServices;
-  readonly #sync = new GroupCommit();
+  readonly #builder: SessionBuilder;
   readonly #residents = new Map<SessionId, Resident>();
-  readonly #modes = new TreeModes();
-  readonly #consumers: readonly TreeConsumer[];
   readonly #grants: GrantsOfTrees;
   readonly #joined = new WeakMap<SessionActor, ResidentMember>();
   /** By session: it is opened for writing, or its log is folded while nobody may open it. */
@@ -60,7 +49,7 @@ export class SessionRegistry {
 
   constructor(services: SessionServices) {
     this.#services = services;
-    this.#consumers = [GRANTS_OF_SESSION, ...(services.treeConsumers ?? [])];
+    const consumers = [GRANTS_OF_SESSION, ...(services.treeConsumers ?? [])];
     this.#grants = new GrantsOfTrees({
       store: services.store,
       logger: services.logger,
@@ -68,10 +57,16 @@ export class SessionRegistry {
     });
     this.#trees = new SessionTrees({
       store: services.store,
-      consumers: this.#consumers,
+      consumers,
       logger: services.logger,
       fold: (location) => this.#foldMember(location),
       exclusively: (sessionId, work) => this.#exclusively(sessionId, work),
+    });
+    this.#builder = new SessionBuilder({
+      services,
+      consumers,
+      grants: this.#grants,
+      onChildSaved: (rootId) => this.#trees.saveIndex(rootId),
     });
   }
 
@@ -81,10 +76,8 @@ export class SessionRegistry {
     const { facts } = this.#services;
     const { document, snapshot } = snapshotAgent(facts, selection);
     const sessionId = createId<SessionId>();
-    this.#grants.begin(sessionId);
-    const built = this.#build(sessionId, sessionId, true);
-    const { actor, log, ledger, observer, gate } = built;
-    log.attach(EventLog.create({ ...this.#logOptions(actor, ledger), observer }));
+    const built = this.#builder.begin(sessionId);
+    const { actor, log, gate } = built;
     await log.append([
       {
         payload: {
@@ -127,7 +120,7 @@ export class SessionRegistry {
     if (this.#evicted.has(sessionId)) await this.adopt(sessionId).catch(() => undefined);
     const resident = await this.#residents.get(sessionId)?.opening.catch(() => undefined);
     if (resident?.writable) return use(resident);
-    const { actor } = await this.#fold(await this.#locate(sessionId));
+    const { actor } = await this.#builder.open(await this.#locate(sessionId));
     try {
       return await use(actor);
     } finally {
@@ -174,7 +167,7 @@ export class SessionRegistry {
 
   /** What a log says of its session, for a cache that cannot be read (S-075). */
   async rebuildMetadata(location: SessionLocation): Promise<StoredMetadata> {
-    const { actor } = await this.#fold(location);
+    const { actor } = await this.#builder.open(location);
     const metadata = actor.meta();
     await actor.close();
     return metadata;
@@ -337,7 +330,7 @@ export class SessionRegistry {
     try {
       if (!this.#holdsTree(location.rootId)) this.#grants.forget(location.rootId);
       built = await this.#exclusively(sessionId, async () => {
-        const opened = await this.#fold(location, lease);
+        const opened = await this.#builder.open(location, lease);
         this.#join(opened);
         return opened;
       });
@@ -360,22 +353,9 @@ export class SessionRegistry {
     throw missing(sessionId);
   }
 
-  async #fold(location: SessionLocation, lease?: TreeLease): Promise<BuiltSession> {
-    const built = this.#build(location.sessionId, location.rootId, lease !== undefined);
-    built.log.attach(
-      await EventLog.open({
-        ...this.#logOptions(built.actor, built.ledger),
-        observer: built.observer,
-        location,
-        ...(lease === undefined ? {} : { lease }),
-      }),
-    );
-    return built;
-  }
-
   /** A session as its log has it now, for its tree; nothing of it stays open (S-079). */
   async #foldMember(location: SessionLocation): Promise<TreeMember> {
-    const { actor, folds } = await this.#fold(location);
+    const { actor, folds } = await this.#builder.open(location);
     const meta = actor.meta();
     await actor.close();
     return { location, meta: () => meta, products: folds.freeze() };
@@ -426,80 +406,8 @@ export class SessionRegistry {
   #requireOpen(): void {
     if (this.#closed) throw new CookieError("shutting_down", "the kernel is closing");
   }
-
-  /** An actor with its fold, before its log is there: the log is folded into both state and approvals. */
-  #build(sessionId: SessionId, rootSessionId: SessionId, isWriter: boolean): BuiltSession {
-    const state = new SessionState();
-    const log = new SessionLog();
-    const presence = new SessionPresence(this.#modes, rootSessionId);
-    const treeGrants = isWriter
-      ? this.#grants.of(rootSessionId)
-      : this.#grants.glimpse(rootSessionId);
-    const gate = new ApprovalGate({
-      append: (drafts) => log.append(drafts),
-      mode: () => presence.mode,
-      attended: () => presence.attended,
-      headless: this.#services.headless,
-      approvalTimeoutMs: this.#services.facts.config.approval.timeoutMs,
-      treeGrants,
-    });
-    const services = this.#services;
-    const location = { sessionId, rootId: rootSessionId };
-    const folds = new ConsumerFolds(this.#consumers, location);
-    const observer: LogObserver = {
-      apply(event) {
-        state.apply(event);
-        gate.apply(event);
-        folds.apply(event);
-      },
-      restart() {
-        state.restart();
-        gate.restart();
-        folds.restart();
-      },
-    };
-    const budget = isWriter ? services.budgets?.of(rootSessionId) : undefined;
-    const ledger = new UsageLedger(sessionId, budget && (() => budget.begin(sessionId)));
-    const isChild = sessionId !== rootSessionId;
-    const onSaved = isChild ? () => this.#trees.saveIndex(rootSessionId) : () => undefined;
-    const parts = {
-      sessionId,
-      rootSessionId,
-      services,
-      log,
-      state,
-      presence,
-      gate,
-      ledger,
-      treeGrants,
-      onSaved,
-    };
-    const actor = new SessionActor({ ...parts, ...(budget && { budget }) });
-    return { actor, log, ledger, observer, gate, folds };
-  }
-
-  #logOptions(actor: SessionActor, ledger: UsageLedger): Omit<EventLogOptions, "observer"> {
-    return {
-      sessionId: actor.sessionId,
-      rootId: actor.rootSessionId,
-      store: this.#services.store,
-      sync: this.#sync,
-      metadata: () => actor.meta(),
-      onEvent: (event) => ledger.apply(event),
-      ...(this.#services.onRecorded && { onRecorded: this.#services.onRecorded }),
-    };
-  }
 }
 
 interface ResidentMember extends TreeMember {
   readonly products: ConsumerFolds;
-}
-
-interface BuiltSession {
-  readonly actor: SessionActor;
-  readonly log: SessionLog;
-  readonly ledger: UsageLedger;
-  readonly observer: LogObserver;
-  readonly gate: ApprovalGate;
-  readonly folds: ConsumerFolds;
 }
