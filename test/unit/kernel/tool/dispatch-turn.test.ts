@@ -216,6 +216,27 @@ describe("dispatch of one turn", () => {
     expect(room.plugins.calls).toEqual([]);
   });
 
+  test("[E-075] a program that was replaced after the call was permitted is operation_changed", async () => {
+    const room = openRoom([ECHO]);
+    const servedBy = (program: string) => {
+      const facts = pluginFacts("builtin.test", [ECHO]);
+      const tools = facts.tools.map((tool) => ({ ...tool, implementation: program.repeat(64) }));
+      room.plugins.facts = [{ ...facts, tools }];
+    };
+    servedBy("a");
+    const [same] = await room.dispatch([["echo", {}]]);
+    expect(same?.outcome).toBe("completed");
+    const decide = room.gate;
+    room.gate = async (...args) => {
+      const outcome = await decide(...args);
+      servedBy("b");
+      return outcome;
+    };
+    const [changed] = await room.dispatch([["echo", {}]]);
+    expect(changed?.error?.code).toBe("operation_changed");
+    expect(room.plugins.calls).toHaveLength(1);
+  });
+
   test("[T-011] [T-012] [E-079] bad arguments fail before the plugin or a permission is asked", async () => {
     const room = openRoom([declareDynamic("edit")], {
       rules: [{ action: "write", resource: "*", effect: "ask" }],
