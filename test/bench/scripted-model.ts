@@ -1,11 +1,14 @@
 // A model provider that answers at once, as a process of its own so that its work is nobody else's. Run by path.
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout } from "node:timers/promises";
 import { answerTurn } from "./support/answer-turn.ts";
 import { readTurn, wireOf } from "./support/read-turn.ts";
 import { planTurn, type ServedRequest } from "./support/scenario.ts";
 
 const workspace = process.argv[2] ?? process.cwd();
+/** How long a model thinks before it answers. */
+const thinkMs = Number(process.argv[3] ?? 0);
 let served: ServedRequest[] = [];
 
 const server = createServer((request, response) => {
@@ -24,6 +27,7 @@ const server = createServer((request, response) => {
     }
     const turn = readTurn(wire, body);
     const plan = planTurn(turn, workspace);
+    if (thinkMs > 0) await setTimeout(thinkMs);
     await answerTurn(wire, plan, response);
     const endedAtUs = nowUs();
     served.push({
@@ -32,6 +36,7 @@ const server = createServer((request, response) => {
       byteLength: body.length,
       main: plan.main,
       callCount: plan.calls.length,
+      said: turn.steps.findLast((step) => step.kind === "user")?.text ?? "",
       resultLength: turn.steps.findLast((step) => step.kind === "result")?.text.length ?? 0,
     });
   });

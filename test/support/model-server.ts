@@ -153,7 +153,7 @@ export type ScriptedMedia = Readonly<
 
 /** A `[providers."custom.<name>"]` section with one model that can do everything, for config.toml. */
 export function providerToml(
-  server: ModelServer,
+  server: Pick<ModelServer, "baseUrl">,
   options: {
     name?: string;
     wire?: Wire;

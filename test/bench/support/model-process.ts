@@ -15,12 +15,12 @@ export interface ModelProcess {
   close(): Promise<void>;
 }
 
-export async function startModelProcess(workspace: string): Promise<ModelProcess> {
+export async function startModelProcess(workspace: string, thinkMs = 0): Promise<ModelProcess> {
   const directory = await mkdtemp(join(tmpdir(), "cookie-bench-model-"));
   const outfile = join(directory, "scripted-model.mjs");
   const entry = join(import.meta.dirname, "../scripted-model.ts");
   await build({ entryPoints: [entry], outfile, bundle: true, platform: "node", format: "esm" });
-  const child = spawn(process.execPath, [outfile, workspace], {
+  const child = spawn(process.execPath, [outfile, workspace, String(thinkMs)], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   const port = await firstLine(child);

@@ -24,6 +24,8 @@ export interface ServedRequest {
   readonly byteLength: number;
   readonly main: boolean;
   readonly callCount: number;
+  /** What a person said last. */
+  readonly said: string;
   /** Characters of the last tool result in the request. */
   readonly resultLength: number;
 }
