@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { SessionResume } from "@cookie-agent/sdk/protocol";
+import { SessionList, SessionRemove, SessionResume } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { openTestKernel } from "../support/open-test-kernel.ts";
 import { expectIntact } from "./support/intact-session.ts";
@@ -126,6 +126,46 @@ describe("the states of the disk in which a crash may leave it", () => {
         const isTorn = recovery[done - 1]?.kind === "write";
         await expectIntactAfter(recording, { ...point, crash: "killed", isTorn });
         await expectIntactAfter(recording, { ...point, crash: "lost names", isTorn: false });
+      }
+    }
+  });
+
+  test("[killed: removal] [power lost: removal] a session that is removed is there whole or not at all, and its fork stays", {
+    timeout: 600_000,
+  }, async () => {
+    const recording = await recordScript();
+    const { project, server, base, changes } = recording;
+    const { sessionId, forks } = knownAt(recording, changes.length);
+    const fork = forks[0]?.sessionId;
+    if (sessionId === undefined || fork === undefined) throw new Error("nothing was recorded");
+    const removal: DiskChange[] = [];
+    const stop = watchDisk(base, { after: (change) => void removal.push(change) });
+    const kernel = await openTestKernel({ on: { project, server }, dataDir: base });
+    const before = await kernel.client.readEvents(sessionId);
+    const forked = await kernel.client.readEvents(fork);
+    await kernel.client.request(SessionRemove, { session_id: sessionId });
+    await kernel.close();
+    stop();
+    expect(removal.length).toBeGreaterThan(0);
+    for (let done = 0; done <= removal.length; done += 1) {
+      for (const crash of ["killed", "lost names"] as const) {
+        const recovery = removal.slice(0, done);
+        const point = { count: changes.length, crash, isTorn: false, recovery };
+        const dataDir = await leaveCrash(recording, point);
+        const next = await openTestKernel({ on: { project, server }, dataDir });
+        const { sessions, diagnostics } = await next.client.request(SessionList, {});
+        expect(diagnostics).toEqual([]);
+        const ids = sessions.map(({ session_id }) => session_id);
+        expect(ids).toContain(fork);
+        expect(await next.client.readEvents(fork)).toEqual(forked);
+        if (ids.includes(sessionId)) {
+          expect(await next.client.readEvents(sessionId)).toEqual(before);
+          await next.client.request(SessionRemove, { session_id: sessionId });
+        }
+        await expect(next.client.readEvents(sessionId)).rejects.toMatchObject({
+          code: "session_missing",
+        });
+        await next.close();
       }
     }
   });
