@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { jsonLines } from "../support/run-cookie.ts";
@@ -62,6 +62,7 @@ describe("a store that changed while nobody used it", () => {
         ...(intact as object),
         last_event_seq: length,
         last_activity: expect.any(String),
+        usage: expect.objectContaining({ log_bytes: (await stat(log)).size }),
       });
     },
   );
