@@ -20,7 +20,32 @@ type CallResult = ToolMessage["results"][number];
 export interface MessageFacts {
   /** 0: it stands for events and is none. */
   readonly seq: number;
-  byteLength: number;
+  readonly byteLength: number;
+}
+
+class CountedMessage implements MessageFacts {
+  readonly seq: number;
+  readonly #message: HistoryMessage;
+  #byteLength: number | undefined;
+
+  constructor(seq: number, message: HistoryMessage) {
+    this.seq = seq;
+    this.#message = message;
+  }
+
+  /** Counted when somebody asks: most messages of a log that is read are never asked about. */
+  get byteLength(): number {
+    this.#byteLength ??= byteLengthOf(this.#message);
+    return this.#byteLength;
+  }
+
+  /** One result took the place of another; yields by how much the counted length grew. */
+  exchange(before: CallResult, after: CallResult): number {
+    if (this.#byteLength === undefined) return 0;
+    const grownBytes = byteLengthOfResult(after) - byteLengthOfResult(before);
+    this.#byteLength += grownBytes;
+    return grownBytes;
+  }
 }
 
 /** The newest checkpoint of the history. */
@@ -34,7 +59,7 @@ export interface LastCheckpoint {
 interface OpenTurn {
   readonly turnSeq: number;
   readonly message: { role: "tool"; results: CallResult[] };
-  readonly facts: MessageFacts;
+  readonly facts: CountedMessage;
   readonly slots: Map<number, number>;
   unanswered: number;
 }
@@ -46,8 +71,10 @@ interface OpenTurn {
 export class History {
   #messages: HistoryMessage[] = [];
   /** Of each message. */
-  #facts: MessageFacts[] = [];
+  #facts: CountedMessage[] = [];
+  /** Of the first `#counted` messages. */
   #byteLength = 0;
+  #counted = 0;
   #checkpoint: LastCheckpoint | null = null;
   #runFromSeq = 0;
   readonly #callIds = new Set<string>();
@@ -103,12 +130,14 @@ export class History {
   }
 
   /** Of each message, in their order. */
-  get facts(): readonly Readonly<MessageFacts>[] {
+  get facts(): readonly MessageFacts[] {
     return this.#facts;
   }
 
   /** Of all messages together. */
   get byteLength(): number {
+    for (const facts of this.#facts.slice(this.#counted)) this.#byteLength += facts.byteLength;
+    this.#counted = this.#facts.length;
     return this.#byteLength;
   }
 
@@ -180,18 +209,16 @@ export class History {
       ...this.#mediaOf(payload.result),
     };
     open.message.results[slot] = result;
-    const grownBytes = byteLengthOfResult(result) - byteLengthOfResult(before);
-    open.facts.byteLength += grownBytes;
-    this.#byteLength += grownBytes;
+    const grownBytes = open.facts.exchange(before, result);
+    if (this.#counted === this.#facts.length) this.#byteLength += grownBytes;
     open.unanswered -= 1;
     if (open.unanswered === 0) this.#open = null;
   }
 
-  #push(message: HistoryMessage, seq: number): MessageFacts {
-    const facts = { seq, byteLength: byteLengthOf(message) };
+  #push(message: HistoryMessage, seq: number): CountedMessage {
+    const facts = new CountedMessage(seq, message);
     this.#messages.push(message);
     this.#facts.push(facts);
-    this.#byteLength += facts.byteLength;
     return facts;
   }
 
@@ -208,7 +235,7 @@ export class History {
     this.#open = null;
     this.#hasMedia = false;
     this.media = new JudgedMedia();
-    this.#byteLength = 0;
+    this.#countAnew();
     this.#checkpoint = { seq, rehydrated: [] };
     this.#push(summaryMessage(checkpoint.summary), 0);
     kept.forEach((message, index) => {
@@ -221,11 +248,15 @@ export class History {
     const checkpoint = this.#checkpoint;
     if (checkpoint === null || checkpoint.rehydrated.length > 0) return;
     const message = rehydratedMessage(files);
-    const facts = { seq: 0, byteLength: byteLengthOf(message) };
     this.#messages = this.#messages.toSpliced(1, 0, message);
-    this.#facts = this.#facts.toSpliced(1, 0, facts);
-    this.#byteLength += facts.byteLength;
+    this.#facts = this.#facts.toSpliced(1, 0, new CountedMessage(0, message));
+    this.#countAnew();
     this.#checkpoint = { ...checkpoint, rehydrated: files.map(({ path }) => path) };
+  }
+
+  #countAnew(): void {
+    this.#counted = 0;
+    this.#byteLength = 0;
   }
 
   #mediaOf(result: ToolResult | null): Pick<CallResult, "attachments" | "additional"> {
