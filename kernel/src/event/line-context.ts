@@ -41,14 +41,14 @@ export function followLine(
   context: LineContext,
   { run_id: runId, timestamp, payload }: Pick<StoredEvent, "run_id" | "timestamp" | "payload">,
 ): LineContext {
-  return {
-    timestamp,
-    runId: RUN_ENDS.has(payload.type) ? null : runId,
-    turn:
-      payload.type === "model_turn_committed"
-        ? { seq: payload.model_turn_seq, usage: payload.turn.usage }
-        : context.turn,
-  };
+  const nextRun = RUN_ENDS.has(payload.type) ? null : runId;
+  if (payload.type === "model_turn_committed") {
+    const turn = { seq: payload.model_turn_seq, usage: payload.turn.usage };
+    return { timestamp, runId: nextRun, turn };
+  }
+  // Most lines of a block leave the reader as they found him.
+  if (timestamp === context.timestamp && nextRun === context.runId) return context;
+  return { timestamp, runId: nextRun, turn: context.turn };
 }
 
 /** The line without what its reader knows; `payload` is the one to write. */
@@ -71,14 +71,19 @@ export function completeLine(
   sessionId: SessionId,
   context: LineContext,
 ): EventEnvelope | null {
-  const { session_id, run_id = context.runId, seq, timestamp: time, payload, ...rest } = line;
-  const timestamp = time ?? context.timestamp;
-  if (timestamp === null || (session_id === undefined && seq === 1)) return null;
+  const { seq, payload } = line;
+  const timestamp = line.timestamp ?? context.timestamp;
+  if (timestamp === null || (line.session_id === undefined && seq === 1)) return null;
   if (payload.type === "model_usage_recorded" && payload["usage"] === undefined) {
     const { turn } = context;
     payload["usage"] = turn?.seq === payload["model_turn_seq"] ? { ...turn?.usage } : {};
   }
-  return { session_id: session_id ?? sessionId, run_id, seq, timestamp, payload, ...rest };
+  const session_id = line.session_id ?? sessionId;
+  const run_id = line.run_id === undefined ? context.runId : line.run_id;
+  const envelope = { session_id, run_id, seq, timestamp, payload };
+  const { engine_version, origin } = line;
+  if (engine_version === undefined && origin === undefined) return envelope;
+  return { ...line, ...envelope };
 }
 
 /** True when the turn has said this usage already. */
