@@ -181,7 +181,7 @@ describe("tool_before_call", () => {
     },
   );
 
-  test("[E-164] a dynamically prepared call cannot be led to another file", async () => {
+  test("[E-164] [S-254] a dynamically prepared call cannot be led to another file", async () => {
     const kernel = await openWith(
       [
         {
@@ -230,7 +230,7 @@ describe("tool_before_call", () => {
     },
   );
 
-  test("[E-087] an exclusive call's hooks run after the parallel calls have ended, each right before its call", async () => {
+  test("[E-087] [S-254] an exclusive call's hooks run after the parallel calls have ended, each right before its call", async () => {
     const look: HookPlugin = {
       name: "look",
       hooks: {

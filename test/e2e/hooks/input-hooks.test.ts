@@ -235,7 +235,7 @@ describe("model_before_select", () => {
     expect(end.type).toBe("run_completed");
   });
 
-  test("[E-160] [E-163] before a fallback; a block ends the run with the error that it has", async () => {
+  test("[E-160] [E-163] [S-137] before a fallback; a block ends the run with the error that it has", async () => {
     const kernel = await openWith(
       [
         {

@@ -53,7 +53,7 @@ describe("run.start", () => {
     expect(await second.start(session, "Hi", { key: "key" })).toBe(runId);
   });
 
-  test("[S-121] [S-123] a repeated key is known before the session counts as running, another is refused", async () => {
+  test("[S-022] [S-121] [S-123] a repeated key is known before the session counts as running, another is refused", async () => {
     const kernel = await openTestKernel({
       answers: [{ text: "x", until: new Promise(() => undefined) }],
     });

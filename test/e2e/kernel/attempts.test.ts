@@ -21,7 +21,7 @@ const TWO_MODELS = {
 };
 
 describe("the events of a turn", () => {
-  test("[S-043] [S-150] one attempt is opened, prepared, streamed, committed and accounted for", async () => {
+  test("[S-043] [S-129] [S-150] one attempt is opened, prepared, streamed, committed and accounted for", async () => {
     const kernel = await openTestKernel({ answers: [{ text: ["Hel", "lo"] }] });
     const { end, watch } = await kernel.run("Hi");
     expect(watch.types).toEqual([
@@ -113,7 +113,7 @@ describe("retries and fallback", () => {
     { title: "no", status: 500, config: retries(0, 0), requests: 1 },
     { title: "no overload", status: 503, config: retries(4, 0), requests: 1 },
   ])(
-    "[S-130] [S-131] [C-048] the budget of $title retries ends the run with the last error",
+    "[S-124] [S-130] [S-131] [C-048] the budget of $title retries ends the run with the last error",
     async ({ status, config, requests }) => {
       const kernel = await openTestKernel({ config });
       kernel.server.otherwise(failure(status, "no"));

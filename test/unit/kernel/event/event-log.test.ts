@@ -87,7 +87,7 @@ async function running(): Promise<{ bench: Bench; log: EventLog; run: RunScript 
 }
 
 describe("a revert", () => {
-  test("[S-061] [S-229] folds anew what still counts, live as when the log is opened, and tells everybody of the marker", async () => {
+  test("[S-061] [S-062] [S-229] folds anew what still counts, live as when the log is opened, and tells everybody of the marker", async () => {
     const { bench, log, run } = await running();
     const { tail } = await log.subscribe({ cursor: 4, live: true });
     await log.append([run.completed()]);

@@ -151,7 +151,7 @@ describe("[S-110] old output of a tree", () => {
 });
 
 describe("[S-114] a fork", () => {
-  test("has what it refers to in the source's tree entered in the ledger, before it is there", async () => {
+  test("[S-232] has what it refers to in the source's tree entered in the ledger, before it is there", async () => {
     const { sessions, store, root, rootId, services } = await openRoot();
     const digest = await putOld(store.directory, rootId, "output");
     await root.setOverlayRule({
