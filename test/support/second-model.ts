@@ -1,12 +1,15 @@
 /** A second model `second` of the provider in `providerToml`, for config.toml. */
-export const SECOND_MODEL = `
+export const SECOND_MODEL = secondModel(200_000);
+
+export function secondModel(contextTokens: number): string {
+  return `
 [providers."custom.test".models."second"]
 display_name = "Second"
 
 [providers."custom.test".models."second".capabilities]
 input = ["text"]
 output = ["text"]
-context_tokens = 1000
+context_tokens = ${contextTokens}
 output_tokens = 100
 tool_calling = true
 parallel_tool_calls = true
@@ -16,3 +19,4 @@ temperature = false
 top_p = false
 seed = false
 `;
+}

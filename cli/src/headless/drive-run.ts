@@ -148,6 +148,10 @@ async function follow(
       case "model_usage_recorded":
         usage.add(payload);
         break;
+      case "internal_agent_usage_recorded":
+        // A title is the session's, and may come before or after the end of its run.
+        if (payload.kind !== "session_title") usage.add(payload);
+        break;
       case "approval_requested":
         judgedTool = payload.request.tool;
         break;

@@ -9,6 +9,7 @@ const PRICES = `
 input_per_million_usd = "2"
 output_per_million_usd = "10"
 `;
+const UNTITLED = "[session_title]\ngenerate_on_first_turn = false\n";
 const answer = { text: "done", usage: { input: 1_000_000, output: 1000 } };
 
 async function useModel(config: string): Promise<{ project: TempProject; server: ModelServer }> {
@@ -16,7 +17,9 @@ async function useModel(config: string): Promise<{ project: TempProject; server:
   const server = await startModelServer();
   onTestFinished(() => server.close());
   server.otherwise(answer);
-  await project.writeState("config.toml", `${providerToml(server)}\n${config}`);
+  // No answer fills the context: a summary would be a request more.
+  const provider = providerToml(server, { contextTokens: 100_000_000 });
+  await project.writeState("config.toml", `${provider}\n${UNTITLED}\n${config}`);
   return { project, server };
 }
 

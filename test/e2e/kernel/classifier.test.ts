@@ -19,7 +19,7 @@ import {
   type TestKernelOptions,
 } from "../../support/open-test-kernel.ts";
 import { reopenAsKilled } from "../../support/reopen-as-killed.ts";
-import { SECOND_MODEL } from "../../support/second-model.ts";
+import { SECOND_MODEL, secondModel } from "../../support/second-model.ts";
 
 const SECOND = "custom.test/second";
 const bash = (command: string) => ({ calls: [{ name: "bash", arguments: { command } }] });
@@ -299,7 +299,7 @@ describe("what is no verdict leaves the call to the user, of whom a headless run
 describe("the models of an internal agent", () => {
   test("[C-093] [C-095] those of its document, the unavailable and too small ones skipped", async () => {
     const kernel = await openAsking(ALLOW, {
-      config: `${RETRIES}${SECOND_MODEL}`,
+      config: `${RETRIES}${secondModel(1000)}`,
       answers: [bash(`echo ${"x".repeat(4000)}`), DONE],
       agents: {
         approval: internalDocument({ models: ["custom.test/gone", SECOND, "${parent_model}"] }),
