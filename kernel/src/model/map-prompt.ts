@@ -55,6 +55,13 @@ interface MappedMedia {
   readonly mapped: MappedMessage;
 }
 
+/** What a message became in front of a certain next one. */
+interface MappedPassage {
+  readonly message: HistoryMessage;
+  readonly next: HistoryMessage | undefined;
+  readonly mapped: readonly LanguageModelV3Message[];
+}
+
 const NONE: ReadonlySet<string> = new Set();
 const NO_MEDIA: SuppliedMedia = new Map();
 
@@ -66,6 +73,8 @@ export class PromptMapper {
   readonly #options: PromptMapperOptions;
   readonly #mapped = new WeakMap<HistoryMessage, MappedMessage>();
   readonly #mappedMedia = new WeakMap<HistoryMessage, MappedMedia>();
+  /** Of the last history, by position: the next one is mostly the same and a little more. */
+  readonly #passages: (MappedPassage | undefined)[] = [];
   #system: SystemMessage = { role: "system", content: "" };
 
   constructor(options: PromptMapperOptions) {
@@ -80,17 +89,44 @@ export class PromptMapper {
     const prompt: LanguageModelV3Prompt = [];
     if (system !== this.#system.content) this.#system = { role: "system", content: system };
     if (system !== "") prompt.push(this.#system);
-    history.forEach((each, index) => {
-      const { message, calls, after } = this.#mapOnce(each, media);
-      if (message !== null) prompt.push(message);
-      if (after !== undefined) prompt.push(...after);
-      if (calls.length === 0) return;
+    this.#passages.length = Math.min(this.#passages.length, history.length);
+    history.forEach((message, index) => {
       const next = history[index + 1];
-      const answered = next === undefined ? NONE : this.#mapOnce(next, media).answered;
-      const missing = calls.filter((call) => !answered.has(call.id));
-      if (missing.length > 0) prompt.push(this.#interrupted(missing));
+      const known = this.#passages[index];
+      const isKnown = known !== undefined && known.message === message && known.next === next;
+      for (const each of isKnown ? known.mapped : this.#mapAt(index, message, next, media)) {
+        prompt.push(each);
+      }
     });
     return prompt;
+  }
+
+  #mapAt(
+    index: number,
+    message: HistoryMessage,
+    next: HistoryMessage | undefined,
+    media: SuppliedMedia,
+  ): readonly LanguageModelV3Message[] {
+    const mapped = this.#mapPassage(message, next, media);
+    // What is mapped anew as its media change is not the same every time.
+    const changes = hasMedia(message) || (next !== undefined && hasMedia(next));
+    this.#passages[index] = changes ? undefined : { message, next, mapped };
+    return mapped;
+  }
+
+  /** A message and what has to stand before the next one. */
+  #mapPassage(
+    message: HistoryMessage,
+    next: HistoryMessage | undefined,
+    media: SuppliedMedia,
+  ): readonly LanguageModelV3Message[] {
+    const { message: mapped, calls, after = [] } = this.#mapOnce(message, media);
+    const passage = mapped === null ? [...after] : [mapped, ...after];
+    if (calls.length === 0) return passage;
+    const answered = next === undefined ? NONE : this.#mapOnce(next, media).answered;
+    const missing = calls.filter((call) => !answered.has(call.id));
+    if (missing.length > 0) passage.push(this.#interrupted(missing));
+    return passage;
   }
 
   #mapOnce(message: HistoryMessage, media: SuppliedMedia): MappedMessage {

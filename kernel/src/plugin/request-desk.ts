@@ -15,8 +15,6 @@ import type { PluginLimits } from "./plugin-limits.ts";
 import { RequestClock } from "./request-clock.ts";
 import type { RequestSlots } from "./request-slots.ts";
 
-/** The longest delay a timer can have: an abandoned answer is waited for until the connection ends. */
-const FOREVER_MS = 2 ** 31 - 1;
 /** How long after its timeout a request may still publish (E-148). */
 const EMIT_GRACE_MS = 100;
 
@@ -76,11 +74,11 @@ export class RequestDesk {
   #dispatch<M extends Method>(method: M, options: AskOptions<M>): Promise<ResultOf<M>> {
     const { rpc, slots, grants, limits } = this.#options;
     const { signal, timeoutMs, context } = options;
-    const stop = new AbortController();
     const outcome = createDeferred<ResultOf<M>>();
     let interruption: CookieError | undefined;
     let patience: NodeJS.Timeout | undefined;
     let forget: (() => void) | undefined;
+    let cancelPeer: (() => void) | undefined;
 
     const revoke = () => {
       if (contextId !== undefined) grants.revoke(contextId);
@@ -89,7 +87,7 @@ export class RequestDesk {
       if (interruption !== undefined) return;
       interruption = error;
       clock?.stop();
-      stop.abort();
+      cancelPeer?.();
       patience = setTimeout(() => {
         revoke();
         forget = this.#abandon();
@@ -120,8 +118,9 @@ export class RequestDesk {
     signal.addEventListener("abort", onAbort, { once: true });
     rpc
       .request(method, options.params(contextId ?? ("" as ContextId)), {
-        signal: stop.signal,
-        cancelGraceMs: FOREVER_MS,
+        onSent: (cancel) => {
+          cancelPeer = cancel;
+        },
       })
       .then(
         (result) => {

@@ -71,15 +71,28 @@ function fingerprintOf(tool: string, operation: Operation): Digest {
   ]);
 }
 
+interface ContextDigest {
+  readonly place: Pick<DispatchContext, "cwd" | "workspaceRoot">;
+  readonly digest: Digest;
+}
+
+/** The last one of each tool: a run asks for the same one with each call. */
+const contextDigests = new WeakMap<BoundTool, ContextDigest>();
+
 /** Holds plugin, declaration and what is started for it, so what is granted to one implementation never covers another (E-075). */
 function executionContextDigest(bound: BoundTool, context: DispatchContext): Digest {
-  return domainDigest("cookie.execution-context", [
+  const known = contextDigests.get(bound);
+  const { cwd, workspaceRoot } = context;
+  if (known?.place.cwd === cwd && known.place.workspaceRoot === workspaceRoot) return known.digest;
+  const digest = domainDigest("cookie.execution-context", [
     bound.plugin,
     bound.tool.declarationDigest,
     bound.tool.implementation ?? "",
-    context.cwd,
-    context.workspaceRoot,
+    cwd,
+    workspaceRoot,
   ]);
+  contextDigests.set(bound, { place: { cwd, workspaceRoot }, digest });
+  return digest;
 }
 
 function canonicalResource({ kind, label }: CallResource): string {

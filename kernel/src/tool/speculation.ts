@@ -22,14 +22,15 @@ export class Speculation {
   readonly #context: DispatchContext;
   readonly #stages: PrepareStages;
   readonly #early = new Map<string, EarlyPreparation>();
-  readonly #abort = new AbortController();
+  /** Made with the first preparation. */
+  #abort: AbortController | undefined;
+  #unsettled = 0;
+  #discarded = false;
 
   constructor(options: { toolSet: ToolSet; context: DispatchContext; stages: PrepareStages }) {
     this.#toolSet = options.toolSet;
     this.#context = options.context;
     this.#stages = options.stages;
-    // Every early preparation listens; Node would warn of a leak from the eleventh on.
-    setMaxListeners(0, this.#abort.signal);
   }
 
   /** Starts what is to run by the time that the model answers. */
@@ -45,14 +46,16 @@ export class Speculation {
   }
 
   argumentsComplete(part: ToolCallPart): void {
-    if (this.#early.size >= MAX_EARLY || this.#early.has(part.id) || this.#abort.signal.aborted) {
-      return;
-    }
+    if (this.#early.size >= MAX_EARLY || this.#early.has(part.id) || this.#discarded) return;
     const toolCallId = createId<ToolCallId>();
     const call = { toolCallId, part, toolSet: this.#toolSet, context: this.#context };
-    const prepared = prepareCall(call, this.#stages, this.#abort.signal);
+    const prepared = prepareCall(call, this.#stages, this.#signal());
+    this.#unsettled += 1;
+    const settled = () => {
+      this.#unsettled -= 1;
+    };
     // Whoever takes it sees the failure; nobody has to.
-    prepared.catch(() => undefined);
+    prepared.then(settled, settled);
     this.#early.set(part.id, { toolCallId, prepared });
   }
 
@@ -65,10 +68,20 @@ export class Speculation {
 
   /** Stops what runs and gives back what nobody took. */
   discard(): void {
-    this.#abort.abort();
+    this.#discarded = true;
+    if (this.#unsettled > 0) this.#abort?.abort();
     for (const { prepared } of this.#early.values()) {
       prepared.then((call) => discardToken(call, this.#stages.plugins)).catch(() => undefined);
     }
     this.#early.clear();
+  }
+
+  #signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      // Every early preparation listens; Node would warn of a leak from the eleventh on.
+      setMaxListeners(0, this.#abort.signal);
+    }
+    return this.#abort.signal;
   }
 }

@@ -23,10 +23,12 @@ export class RunningCall {
   #resolveFinished: () => void = () => {};
 
   constructor(options: RunningCallOptions) {
-    this.signal = AbortSignal.any([options.signal, this.#stop.signal]);
-    this.progress = new ProgressSender({ ...options, signal: this.signal });
+    const { signal: cancelled } = options;
+    this.signal = this.#stop.signal;
     this.stdin = options.stdin ? new StdinFeed() : null;
-    this.signal.addEventListener("abort", () => this.stdin?.end(), { once: true });
+    if (cancelled.aborted) this.#cancel(cancelled.reason);
+    else cancelled.addEventListener("abort", () => this.#cancel(cancelled.reason), { once: true });
+    this.progress = new ProgressSender({ ...options, signal: this.signal });
     this.finished = new Promise((resolve) => {
       this.#resolveFinished = resolve;
     });
@@ -34,12 +36,16 @@ export class RunningCall {
 
   /** The plugin has to leave. */
   abort(): void {
-    this.#stop.abort();
+    this.#cancel();
     this.progress.giveUp();
   }
 
   finish(): void {
     this.stdin?.end();
     this.#resolveFinished();
+  }
+  #cancel(reason?: unknown): void {
+    this.#stop.abort(reason);
+    this.stdin?.end();
   }
 }

@@ -46,6 +46,8 @@ export interface RequestOptions {
   readonly timeoutMs?: number;
   /** After an abort or timeout, wait this long for the peer's own answer; a result still counts. */
   readonly cancelGraceMs?: number;
+  /** Gets what sends `$/cancelRequest`, for whoever then still waits for the peer's own answer. */
+  onSent?(cancel: () => void): void;
 }
 
 interface ServeOptions {
@@ -176,16 +178,18 @@ export class Connection {
       throw new CookieError("cancelled", `${method.name} was cancelled before it was sent`);
     }
     let answer: unknown;
-    if (options.signal === undefined && options.timeoutMs === undefined) {
+    const isLimited = options.signal !== undefined || options.timeoutMs !== undefined;
+    if (!isLimited && options.onSent === undefined) {
       answer = await this.#settle(method.name, this.#rpc.sendRequest(method.name, sent));
     } else {
       const source = new CancellationTokenSource();
       const response = this.#rpc.sendRequest(method.name, sent, source.token);
-      answer = await awaitAnswer(this.#settle(method.name, response), {
-        ...options,
-        method: method.name,
-        cancelPeer: () => source.cancel(),
-      });
+      const cancelPeer = () => source.cancel();
+      options.onSent?.(cancelPeer);
+      const settled = this.#settle(method.name, response);
+      answer = isLimited
+        ? await awaitAnswer(settled, { ...options, method: method.name, cancelPeer })
+        : await settled;
     }
     const result = checkValue(method.result, answer);
     if (result.ok) return result.value as ResultOf<M>;
