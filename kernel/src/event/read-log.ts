@@ -49,15 +49,14 @@ const NUL = 0x00;
 const MAX_CLAIMED_LEAD = 1_000_000;
 
 /**
- * Reads as much of a log as can be read (S 2.5), in batches that are read on while they are iterated: each is to be
- * drained before the next is asked for. Damage costs the damaged records only and is reported; it rejects with
- * `storage_failed` when the log has no readable beginning or its order is broken.
+ * Reads as much of a log as can be read (S 2.5), a batch for each chunk. Damage costs the damaged records only and is
+ * reported; it rejects with `storage_failed` when the log has no readable beginning or its order is broken.
  */
 export async function* readLog(
   chunks: AsyncIterable<Uint8Array>,
   sessionId: SessionId,
   from: ReadFrom = WHOLE_LOG,
-): AsyncGenerator<Iterable<LogItem>, void, void> {
+): AsyncGenerator<readonly LogItem[], void, void> {
   const splitter = new RecordSplitter(from.startByte);
   const reader = new LogReader(sessionId, from);
   for await (const chunk of chunks) yield reader.read(splitter.push(chunk));
@@ -84,7 +83,7 @@ class LogReader {
   #begun: boolean;
   #context: LineContext;
   #fragment: Fragment | undefined;
-  /** What the last line has brought to light. */
+  /** What the lines since the last batch have brought to light. */
   #found: LogItem[] = [];
 
   constructor(sessionId: SessionId, from: ReadFrom) {
@@ -95,14 +94,12 @@ class LogReader {
     this.#context = from.context;
   }
 
-  *read(lines: Iterable<RecordLine>): Generator<LogItem> {
-    for (const line of lines) {
-      this.#readLine(line);
-      yield* this.#takeFound();
-    }
+  read(lines: readonly RecordLine[]): readonly LogItem[] {
+    for (const line of lines) this.#readLine(line);
+    return this.#takeFound();
   }
 
-  #takeFound(): readonly LogItem[] {
+  #takeFound(): LogItem[] {
     const found = this.#found;
     this.#found = [];
     return found;
@@ -130,18 +127,18 @@ class LogReader {
     this.#readRecord(line, bytes, text);
   }
 
-  *finish(completeByte: number): Generator<LogItem> {
+  finish(completeByte: number): readonly LogItem[] {
     // A broken line and a blank one at the very end are what a torn write followed by a newline leaves (B110).
     const torn = this.#fragment?.blankFollows ? this.#fragment.startByte : undefined;
     if (torn === undefined) this.#flushFragment();
     if (!this.#begun) throw this.#corrupt(NO_BEGINNING, 1);
-    yield* this.#takeFound();
-    yield {
+    this.#found.push({
       kind: "end",
       completeByte: torn ?? completeByte,
       nextSeq: Math.max(this.#lastSeq, this.#highestSkipped) + 1,
       context: this.#context,
-    };
+    });
+    return this.#takeFound();
   }
 
   #readRecord(line: RecordLine, bytes: RecordBytes, text: string): void {

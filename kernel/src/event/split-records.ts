@@ -34,16 +34,20 @@ export class RecordSplitter {
     return this.#startByte;
   }
 
-  *push(chunk: Uint8Array): Generator<RecordLine> {
+  push(chunk: Uint8Array): RecordLine[] {
+    const lines: RecordLine[] = [];
     const source = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     let from = 0;
     let newline = source.indexOf(LF);
     while (newline >= 0) {
-      yield this.#partBytes === 0 ? this.#pass(source, from, newline) : this.#join(source, newline);
+      lines.push(
+        this.#partBytes === 0 ? this.#pass(source, from, newline) : this.#join(source, newline),
+      );
       from = newline + 1;
       newline = source.indexOf(LF, from);
     }
     if (from < source.byteLength) this.#keep(source.subarray(from));
+    return lines;
   }
 
   #pass(source: Buffer, from: number, to: number): RecordLine {
