@@ -72,7 +72,9 @@ function judgeUnread(judge: Judge, known: JudgedLabel[]) {
   const effect =
     byName.pattern === null ? "ask" : strictest([byName.effect, ...asked.map((one) => one.effect)]);
   const label = known[0]?.label ?? "";
-  return { effect, judged: [{ ...byName, label, effect }, ...asked.slice(0, 1)] };
+  // The whole string answers as the name does where only `*` matches it.
+  const other = asked.find((one) => one.label !== label || one.pattern !== byName.pattern);
+  return { effect, judged: [{ ...byName, label, effect }, ...(other ? [other] : [])] };
 }
 
 function isSpecific(one: Judgement): boolean {

@@ -112,6 +112,15 @@ describe("permissions explain", () => {
     ]);
   });
 
+  test("says once what decides where the command and its action are decided alike", async () => {
+    const project = await useProject();
+    const { resources } = await explain(project, "bash", JSON.stringify({ command: "rm -rf x" }));
+    expect(resources).toHaveLength(1);
+    expect(resources[0]?.labels).toMatchObject([
+      { label: "rm -rf x", effect: "ask", decided_by: { resource: "*" } },
+    ]);
+  });
+
   test("makes no call, keeps no session and takes no lock", async () => {
     const project = await projectWithAgent();
     await explain(project, "bash", '{"command":"git init && touch made"}');

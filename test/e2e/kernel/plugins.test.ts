@@ -1,3 +1,4 @@
+import { readdirSync, readlinkSync } from "node:fs";
 import {
   PluginsStatus,
   RuntimeSnapshotGet,
@@ -32,6 +33,43 @@ describe("a plugin of the workspace's", () => {
     expect(status).toMatchObject({ state: "failed", pid: null, source: "workspace" });
   });
 });
+
+describe("the plugins that come along", () => {
+  test.runIf(process.platform === "linux")(
+    "[S-001] their tools run in processes of their own, which have no file of a session open",
+    async () => {
+      const kernel = await openTestKernel({
+        answers: [
+          { calls: [bash("echo out"), { name: "read", arguments: { filePath: "." } }] },
+          { text: "ok" },
+        ],
+      });
+      const { watch } = await kernel.run("Hi");
+      expect(watch.payloads("tool_call_terminated")).toMatchObject([
+        { outcome: "completed" },
+        { outcome: "completed" },
+      ]);
+      const { plugins } = await kernel.client.request(PluginsStatus, {});
+      const pids = plugins.flatMap(({ pid }) => (pid === null ? [] : [pid]));
+      expect(new Set(pids).size).toBeGreaterThanOrEqual(2);
+      expect(pids).not.toContain(process.pid);
+      const state = /\/(?:sessions|artifacts)(?:\.shared)?\//;
+      expect(openFiles(process.pid).filter((file) => state.test(file))).not.toEqual([]);
+      expect(pids.flatMap(openFiles).filter((file) => state.test(file))).toEqual([]);
+    },
+  );
+});
+
+function openFiles(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/${pid}/fd/${fd}`)];
+    } catch {
+      // Closed since it was listed.
+      return [];
+    }
+  });
+}
 
 describe("a plugin of the user's", () => {
   test("[S-002] its tools are published under the action plugin and run in a process of its own", async () => {
