@@ -26,7 +26,7 @@ const EXPORTS = {
   ProviderId, ProviderModelId, RUNLESS_EVENTS, ReasoningPart, RehydratedFile, ReplayDisposition,
   ResolvedModel, ResourceBoundary, ResourceLifetime, ResourceSource, RetainedOutput, RetainedStream,
   Revision, Revisions, RuleCandidate, RuleSource, RunCancel, RunError, RunId, RunRecallSteer, RunSelection,
-  RunStart, RunSteer, RunToolStdin, RuntimeSnapshot, RuntimeSnapshotGet, SERVICE_GRANTS,
+  RunStart, RunSteer, RunToolStdin, RuntimeChanged, RuntimeSnapshot, RuntimeSnapshotGet, SERVICE_GRANTS,
   STREAM_EVENTS, SafeCode, ScratchName, Semver, ServiceCall, SessionChildren, SessionCompact,
   SessionCreate, SessionFork, SessionGet, SessionId, SessionInfo, SessionList, SessionMeta,
   SessionOrigin, SessionPermissionClear, SessionPermissionExplain, SessionPermissionGet, SessionPermissionSet, SessionRemove,
@@ -49,7 +49,7 @@ const EXPORTS = {
 `,
   "sdk/src/rpc/index.ts": `
   Connection, createLineTransport, createMemoryPair, cutText, fromWireError, toWireError,
-  type BadLine, type ConnectionOptions, type FrameFlow, type LineTransport,
+  type BadLine, type CloseReason, type ConnectionOptions, type FrameFlow, type LineTransport,
   type LineTransportOptions, type RequestOptions, type Transport, type WireError
 `,
   "sdk/src/plugin/index.ts": `
@@ -71,7 +71,8 @@ const EXPORTS = {
   type ProgressNote
 `,
   "sdk/src/client/index.ts": `
-  CookieClient, type SessionNews, type SubscribeOptions
+  CookieClient, DEFAULT_DAEMON_URL, checkDaemonToken, checkDaemonUrl, connectDaemon,
+  type ConnectDaemonOptions, type ConnectionState, type SessionNews, type SubscribeOptions
 `,
   "kernel/src/index.ts": `
   ConfigError, grantTrust, inspectContents, inspectPlugin, inspectSetup, listTrust, openKernel,

@@ -108,6 +108,7 @@ describe("what others have written down", () => {
       "plugin/shutdown",
       "plugin/tools/discard",
       "plugin/tools/progress_ack",
+      "runtime.changed",
     ]);
   });
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import {
   CLIENT_PROTOCOL_VERSION,
   CookieError,
@@ -6,6 +7,7 @@ import {
   EventsSubscribe,
   EventsSubscription,
   Handshake,
+  isCookieError,
   type Method,
   type ParamsInput,
   type ResultOf,
@@ -59,81 +61,62 @@ export interface SubscribeOptions {
 /** Events of one subscription page; more are read with the last seq as cursor. */
 const PAGE_EVENTS = 1000;
 
+export type ConnectionState = "lost" | "restored" | "closed";
+
+type OpenTransport = (signal: AbortSignal) => Promise<Transport>;
+
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** Before the first and between later attempts to connect again; doubled from one to the other (D-128). */
+const RECONNECT_PAUSE_MS = { first: 50, longest: 5000 } as const;
+
 /** A client of one kernel, over whatever transport; speaks the client protocol and nothing else. */
 export class CookieClient {
-  readonly #connection: Connection;
   readonly #queues = new Map<string, DeliveryQueue<SessionNews>>();
+  readonly #ended = new AbortController();
+  readonly #reopen: OpenTransport | undefined;
+  readonly #onState: (state: ConnectionState) => void;
+  #connection: Connection | undefined;
+  /** While the connection is lost: true once it is there again, false when it never will be. */
+  #restored: Promise<boolean> | undefined;
 
   /** Opens the connection and shakes hands; rejects when the versions differ (D-020). */
   static async connect(transport: Transport): Promise<CookieClient> {
-    const client = new CookieClient(transport);
-    await client.request(Handshake, { protocol_version: CLIENT_PROTOCOL_VERSION });
+    const client = new CookieClient();
+    await client.#attach(transport);
     return client;
   }
 
-  private constructor(transport: Transport) {
-    this.#connection = new Connection({
-      transport,
-      side: "client",
-      onClose: () => this.#endAll(),
-    });
-    this.#connection.onNotification(EventsSubscription, (params) => {
-      if (params.type === "event") {
-        this.#queues
-          .get(params.event.session_id)
-          ?.push({ type: "event", event: asStored(params.event) });
-      } else {
-        this.#queues
-          .get(params.session_id)
-          ?.push({ type: "recovered", afterSeq: params.last_delivered_seq });
-      }
-    });
-    this.#connection.onNotification(ToolOutputSnapshot, (params) => {
-      for (const chunk of params.chunks) {
-        this.#queues.get(params.session_id)?.push({
-          type: "output",
-          callId: params.call_id,
-          stream: params.stream,
-          byteOffset: chunk.byte_offset,
-          data: chunk.data,
-        });
-      }
-    });
-    this.#connection.onNotification(ToolOutputDelta, (params) => {
-      this.#queues.get(params.session_id)?.push({
-        type: "output",
-        callId: params.call_id,
-        stream: params.stream,
-        byteOffset: params.byte_offset,
-        data: params.data,
-      });
-    });
-    this.#connection.onNotification(ToolOutputGap, (params) => {
-      this.#queues.get(params.session_id)?.push({
-        type: "output_gap",
-        callId: params.call_id,
-        stream: params.stream,
-        nextOffset: params.next_offset,
-      });
-    });
-    this.#connection.onNotification(EventsPlugin, ({ session_id, plugin, name, payload }) => {
-      this.#queues.get(session_id)?.push({ type: "plugin_event", plugin, name, payload });
-    });
-    this.#connection.listen();
+  /**
+   * The same, over a transport that can be opened again: a lost connection fails the requests under way with `closed`,
+   * comes back, and subscriptions go on from where they were (D-128).
+   */
+  static async connectAgain(
+    open: OpenTransport,
+    onConnection?: (state: ConnectionState) => void,
+  ): Promise<CookieClient> {
+    const client = new CookieClient(open, onConnection);
+    await client.#attach(await open(client.#ended.signal));
+    return client;
   }
 
-  request<M extends Method>(
+  private constructor(reopen?: OpenTransport, onState?: (state: ConnectionState) => void) {
+    this.#reopen = reopen;
+    this.#onState = onState ?? (() => undefined);
+  }
+
+  async request<M extends Method>(
     method: M,
     params: ParamsInput<M>,
     options?: { signal?: AbortSignal; timeoutMs?: number },
   ): Promise<ResultOf<M>> {
-    return this.#connection.request(method, params, options);
+    if (this.#connection !== undefined) return this.#connection.request(method, params, options);
+    throw new CookieError("closed", `there is no connection for ${method.name}`);
   }
 
   /**
    * Follows a session: what is stored after the cursor, then what happens. A gap is closed by subscribing again
-   * from the last event seen (D-062), so no event is lost or doubled. Ends with the connection, or when the
-   * caller stops iterating; throws when the session cannot be read any more.
+   * from the last event seen (D-062), and so is a lost connection, so no event is lost or doubled. Ends when the
+   * connection is gone for good, or when the caller stops iterating; throws when the session cannot be read any more.
    */
   async *subscribe(
     sessionId: SessionId,
@@ -147,12 +130,18 @@ export class CookieClient {
       let live = true;
       for (let attached = false; ; attached = true) {
         if (attached) yield { type: "recovered", afterSeq: cursor };
-        for await (const page of this.#pages(sessionId, () => cursor, options)) {
-          live = page.live !== false;
-          for (const event of page.events) {
-            cursor = event.seq;
-            yield { type: "event", event: asStored(event) };
+        if ((await this.#restored) === false) return;
+        try {
+          for await (const page of this.#pages(sessionId, () => cursor, options)) {
+            live = page.live !== false;
+            for (const event of page.events) {
+              cursor = event.seq;
+              yield { type: "event", event: asStored(event) };
+            }
           }
+        } catch (error) {
+          if (this.#restored !== undefined && isCookieError(error, "closed")) continue;
+          throw error;
         }
         if (!live) return;
         let gap = false;
@@ -186,8 +175,112 @@ export class CookieClient {
   }
 
   close(): void {
-    this.#connection.close();
+    this.#ended.abort();
+    this.#connection?.close();
     this.#endAll();
+  }
+
+  async #attach(transport: Transport): Promise<void> {
+    const connection = new Connection({
+      transport,
+      side: "client",
+      onClose: () => this.#lose(connection),
+    });
+    this.#receive(connection);
+    connection.listen();
+    try {
+      await connection.request(
+        Handshake,
+        { protocol_version: CLIENT_PROTOCOL_VERSION },
+        { timeoutMs: HANDSHAKE_TIMEOUT_MS },
+      );
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+    this.#connection = connection;
+    if (this.#ended.signal.aborted) connection.close();
+  }
+
+  #lose(connection: Connection): void {
+    if (connection !== this.#connection) return;
+    this.#connection = undefined;
+    if (this.#ended.signal.aborted || this.#reopen === undefined) {
+      this.#endAll();
+      return;
+    }
+    this.#restored = this.#reconnect(this.#reopen);
+    // Subscribers ask again from what they have seen, once that is possible.
+    for (const queue of this.#queues.values()) queue.push({ type: "recovered", afterSeq: 0 });
+    this.#onState("lost");
+  }
+
+  async #reconnect(open: OpenTransport): Promise<boolean> {
+    const { signal } = this.#ended;
+    let pauseMs: number = RECONNECT_PAUSE_MS.first;
+    while (!signal.aborted) {
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) break;
+      try {
+        await this.#attach(await open(signal));
+        this.#restored = undefined;
+        this.#onState("restored");
+        return true;
+      } catch (error) {
+        // Another daemon, or another version: no further attempt would fare better.
+        if (isCookieError(error, "refused") || isCookieError(error, "invalid_params")) break;
+        pauseMs = Math.min(pauseMs * 2, RECONNECT_PAUSE_MS.longest);
+      }
+    }
+    this.#ended.abort();
+    this.#endAll();
+    this.#onState("closed");
+    return false;
+  }
+
+  #receive(connection: Connection): void {
+    connection.onNotification(EventsSubscription, (params) => {
+      if (params.type === "event") {
+        this.#queues
+          .get(params.event.session_id)
+          ?.push({ type: "event", event: asStored(params.event) });
+      } else {
+        this.#queues
+          .get(params.session_id)
+          ?.push({ type: "recovered", afterSeq: params.last_delivered_seq });
+      }
+    });
+    connection.onNotification(ToolOutputSnapshot, (params) => {
+      for (const chunk of params.chunks) {
+        this.#queues.get(params.session_id)?.push({
+          type: "output",
+          callId: params.call_id,
+          stream: params.stream,
+          byteOffset: chunk.byte_offset,
+          data: chunk.data,
+        });
+      }
+    });
+    connection.onNotification(ToolOutputDelta, (params) => {
+      this.#queues.get(params.session_id)?.push({
+        type: "output",
+        callId: params.call_id,
+        stream: params.stream,
+        byteOffset: params.byte_offset,
+        data: params.data,
+      });
+    });
+    connection.onNotification(ToolOutputGap, (params) => {
+      this.#queues.get(params.session_id)?.push({
+        type: "output_gap",
+        callId: params.call_id,
+        stream: params.stream,
+        nextOffset: params.next_offset,
+      });
+    });
+    connection.onNotification(EventsPlugin, ({ session_id, plugin, name, payload }) => {
+      this.#queues.get(session_id)?.push({ type: "plugin_event", plugin, name, payload });
+    });
   }
 
   async *#pages(

@@ -1,1 +1,8 @@
-export { CookieClient, type SessionNews, type SubscribeOptions } from "./cookie-client.ts";
+export { type ConnectDaemonOptions, connectDaemon } from "./connect-daemon.ts";
+export {
+  type ConnectionState,
+  CookieClient,
+  type SessionNews,
+  type SubscribeOptions,
+} from "./cookie-client.ts";
+export { checkDaemonToken, checkDaemonUrl, DEFAULT_DAEMON_URL } from "./daemon-address.ts";

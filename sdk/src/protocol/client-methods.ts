@@ -116,6 +116,18 @@ export const RuntimeSnapshot = z.object({
 });
 export type RuntimeSnapshot = z.infer<typeof RuntimeSnapshot>;
 
+const RuntimeChangeReason = z.enum([
+  "startup",
+  "catalog_refreshed",
+  "catalog_fallback",
+  "config_reloaded",
+  "provider_connected",
+  "provider_disconnected",
+  "provider_store_changed",
+  "provider_store_reloaded",
+  "agent_reloaded",
+]);
+
 export const PluginState = z.enum([
   "disabled",
   "disconnected",
@@ -150,7 +162,15 @@ const nonblank = z.string().refine((text) => text.trim() !== "", { error: "must 
 
 export const Handshake = request(
   "handshake",
-  () => z.strictObject({ protocol_version: z.literal(CLIENT_PROTOCOL_VERSION) }),
+  () =>
+    z.strictObject({
+      protocol_version: z.literal(CLIENT_PROTOCOL_VERSION, {
+        error: ({ input }) =>
+          Number.isSafeInteger(input)
+            ? `this daemon speaks version ${CLIENT_PROTOCOL_VERSION}, the client ${Number(input)}`
+            : `expected the integer ${CLIENT_PROTOCOL_VERSION}`,
+      }),
+    }),
   () => z.object({ protocol_version: z.int() }),
 );
 export const SessionCreate = request(
@@ -310,6 +330,14 @@ export const RuntimeSnapshotGet = request(
   "runtime.snapshot.get",
   () => z.strictObject({}),
   () => z.object({ snapshot: RuntimeSnapshot }),
+);
+/** What can be selected has changed; also the first thing that a daemon sends (D-024, D-051). */
+export const RuntimeChanged = notification("runtime.changed", () =>
+  z.object({
+    previous_revision: Revision.nullable(),
+    snapshot: RuntimeSnapshot,
+    reasons: z.array(RuntimeChangeReason).min(1).max(9),
+  }),
 );
 export const PluginsStatus = request(
   "plugins.status",

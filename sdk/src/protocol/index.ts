@@ -36,6 +36,7 @@ export {
   RunStart,
   RunSteer,
   RunToolStdin,
+  RuntimeChanged,
   RuntimeSnapshot,
   RuntimeSnapshotGet,
   SessionCreate,

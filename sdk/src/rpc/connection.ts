@@ -23,7 +23,7 @@ import { InboundGate } from "./inbound-gate.ts";
 import "./json-rpc-runtime.ts";
 import { OutboundWriter } from "./outbound-writer.ts";
 import { bytesBehind, withBytes } from "./raw-frame.ts";
-import type { Transport } from "./transport.ts";
+import type { CloseReason, Transport } from "./transport.ts";
 import { Turns } from "./turns.ts";
 import { fromWireError, toResponseError, toWireError } from "./wire-error.ts";
 
@@ -33,6 +33,8 @@ export interface ConnectionOptions {
   readonly side: "kernel" | "plugin" | "daemon" | "client";
   /** A peer that does not read its answers is not served: its requests wait, and in the end its pipe. */
   readonly servesReadersOnly?: boolean;
+  /** A request without an id is carried out too, and not answered, unless its handler wants an id (D-014). */
+  readonly servesWithoutId?: boolean;
   /** Called once, when either end closed. */
   onClose?(): void;
   /** A peer's message that breaks the contract, or (`internal`, with its cause) a handler of ours that failed. */
@@ -53,11 +55,14 @@ export interface RequestOptions {
 interface ServeOptions {
   /** What it needs in memory is large: few are handled at once, and each counts as waiting until then (E-012). */
   readonly bulky?: boolean;
+  /** Its answer is the point of it: without an id it is not carried out (D-014). */
+  readonly needsId?: boolean;
 }
 
 interface RequestEntry {
   readonly method: Method;
   readonly bulky: boolean;
+  readonly needsId: boolean;
   handle(params: unknown, signal: AbortSignal): unknown;
 }
 
@@ -133,11 +138,12 @@ export class Connection {
   onRequest<M extends Method>(
     method: M,
     handler: (params: ParamsOf<M>, signal: AbortSignal) => Promise<ResultInput<M>> | ResultInput<M>,
-    { bulky = false }: ServeOptions = {},
+    { bulky = false, needsId = false }: ServeOptions = {},
   ): void {
     this.#requests.set(method.name, {
       method,
       bulky,
+      needsId,
       handle: (params, signal) => handler(params as ParamsOf<M>, signal),
     });
   }
@@ -165,7 +171,7 @@ export class Connection {
    *
    * Rejects with a `CookieError`: the peer's code, `timeout`, `cancelled`, `invalid_params` for our own bad params,
    * `resource_limit` for a frame over the cap, `protocol_violation` for an invalid result, and when the connection is
-   * lost `plugin_crashed` in the kernel, else `shutting_down`.
+   * lost `plugin_crashed` in the kernel, `closed` in a client, else `shutting_down`.
    */
   async request<M extends Method>(
     method: M,
@@ -221,13 +227,13 @@ export class Connection {
   }
 
   /** Fails what is pending, aborts what is served, and ends our side of the transport. Idempotent. */
-  close(): void {
+  close(reason: CloseReason = "done"): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#closeTimer);
     // Without dispose the requests pending at a dead peer would never settle.
     this.#rpc.dispose();
-    this.#options.transport.close();
+    this.#options.transport.close(reason);
     for (const controller of this.#serving) controller.abort();
     this.#serving.clear();
     this.#resolveClosed();
@@ -261,7 +267,7 @@ export class Connection {
     try {
       const answer = () => this.#answer(name, params ?? {}, controller.signal);
       const { bulky = false } = this.#requests.get(name) ?? {};
-      if (!bulky && this.#room() === undefined) return await answer();
+      if (!bulky && this.#roomFor(bulky) === undefined) return await answer();
       return await this.#answerLater(answer, bulky, controller.signal);
     } catch (error) {
       // The peer learns nothing of it, so it must be heard here.
@@ -287,7 +293,7 @@ export class Connection {
     };
     if (bulky) await this.#bulky.begin();
     try {
-      await this.#room();
+      await this.#roomFor(bulky);
       // Others may go on to wait for somebody while the peer is read.
       if (!bulky) settle();
       if (signal.aborted) throw new CookieError("cancelled", "cancelled before it was begun");
@@ -298,9 +304,10 @@ export class Connection {
     }
   }
 
-  #room(): Promise<void> | undefined {
+  /** A large answer waits in any case until the peer has read those before. */
+  #roomFor(bulky: boolean): Promise<void> | undefined {
     const { servesReadersOnly, transport } = this.#options;
-    return servesReadersOnly === true ? transport.room?.() : undefined;
+    return bulky || servesReadersOnly === true ? transport.room?.() : undefined;
   }
 
   async #answer(name: string, params: unknown, signal: AbortSignal): Promise<unknown> {
@@ -336,7 +343,7 @@ export class Connection {
 
   #handleNotification(message: NotificationMessage): Promise<void> | undefined {
     const entry = this.#notifications.get(message.method);
-    if (entry === undefined) return undefined;
+    if (entry === undefined) return this.#serveWithoutAnswer(message);
     try {
       const raw = bytesBehind(message);
       if (raw !== undefined && !entry.notification.raw) {
@@ -349,6 +356,24 @@ export class Connection {
       this.#reportProtocol(error);
       return undefined;
     }
+  }
+
+  /** Whoever gives no id hears of no failure either. */
+  #serveWithoutAnswer({ method, params }: NotificationMessage): Promise<void> | undefined {
+    const wanted = this.#requests.get(method);
+    if (this.#options.servesWithoutId !== true || wanted === undefined || wanted.needsId) {
+      return undefined;
+    }
+    const controller = new AbortController();
+    this.#serving.add(controller);
+    return this.#answer(method, params ?? {}, controller.signal)
+      .then(
+        () => undefined,
+        (error: unknown) => {
+          if (!isCookieError(error)) this.#reportProtocol(error);
+        },
+      )
+      .finally(() => this.#serving.delete(controller));
   }
 
   #checkOutgoing(method: Method | Notification, params: unknown): unknown {
@@ -365,9 +390,11 @@ export class Connection {
   }
 
   #lostError(method: string): CookieError {
-    return this.#options.side === "kernel"
-      ? new CookieError("plugin_crashed", `the plugin's connection ended during ${method}`)
-      : new CookieError("shutting_down", `the connection was closed during ${method}`);
+    if (this.#options.side === "kernel") {
+      return new CookieError("plugin_crashed", `the plugin's connection ended during ${method}`);
+    }
+    const code = this.#options.side === "client" ? "closed" : "shutting_down";
+    return new CookieError(code, `the connection was closed during ${method}`);
   }
 }
 

@@ -1,17 +1,13 @@
 import type { Writable } from "node:stream";
-import { AbstractMessageWriter, type Message, Message as Messages } from "vscode-jsonrpc";
-import { CookieError } from "../protocol/errors.ts";
+import { AbstractMessageWriter, type Message } from "vscode-jsonrpc";
 import { MAX_FRAME_BYTES } from "../protocol/version.ts";
+import { encodeFrame, overCap } from "./encode-frame.ts";
 import { bytesBehind, lengthOf } from "./raw-frame.ts";
-import { toWireError } from "./wire-error.ts";
 
 export interface LineWriterOptions {
   readonly output: Writable;
   readonly maxFrameBytes?: number;
 }
-
-/** Shorter frames go to the stream as strings; it would take much longer than we do to encode a long one. */
-const DIRECT_LENGTH = 4096;
 
 function encodeLine(text: string, byteLength: number): Buffer {
   const line = Buffer.allocUnsafeSlow(byteLength + 1);
@@ -82,20 +78,10 @@ export class LineWriter extends AbstractMessageWriter {
     throw overCap(this.#maxFrameBytes);
   }
 
+  /** A short frame goes to the stream as a string; it would take much longer than we do to encode a long one. */
   #encode(message: Message): string | Buffer {
-    let error: CookieError;
-    try {
-      const text = JSON.stringify(message);
-      // No UTF-16 unit takes more than three bytes, so a short frame needs no count.
-      if (text.length < DIRECT_LENGTH && text.length * 3 <= this.#maxFrameBytes) return `${text}\n`;
-      const byteLength = Buffer.byteLength(text);
-      if (byteLength <= this.#maxFrameBytes) return encodeLine(text, byteLength);
-      error = overCap(this.#maxFrameBytes);
-    } catch (cause) {
-      error = new CookieError("internal", "a frame holds what JSON cannot express", { cause });
-    }
-    if (!Messages.isResponse(message)) throw error;
-    return `${JSON.stringify({ jsonrpc: "2.0", id: message.id, error: toWireError(error) })}\n`;
+    const { text, byteLength } = encodeFrame(message, this.#maxFrameBytes);
+    return byteLength === undefined ? `${text}\n` : encodeLine(text, byteLength);
   }
 
   readonly #onDrain = (): void => {
@@ -115,12 +101,4 @@ export class LineWriter extends AbstractMessageWriter {
     this.fireError(error);
     this.#onClose();
   };
-}
-
-function overCap(limit: number): CookieError {
-  return new CookieError(
-    "resource_limit",
-    `a frame may hold ${limit} bytes; send less at once or store the text as an artifact`,
-    { data: { limit } },
-  );
 }

@@ -458,7 +458,7 @@ describe("the end of a connection", () => {
     ["kernel", "plugin_crashed"],
     ["plugin", "shutting_down"],
     ["daemon", "shutting_down"],
-    ["client", "shutting_down"],
+    ["client", "closed"],
   ] as const)("pending and later requests of side %s fail with %s", async ([side, code]) => {
     const [left, right] = createMemoryPair();
     let closes = 0;
