@@ -11,6 +11,7 @@ import { CurrentConfig } from "./config/current-config.ts";
 import { loadConfig } from "./config/load-config.ts";
 import { type TriedPlugin, withTriedPlugin } from "./config/try-plugin.ts";
 import { ClientConnection } from "./daemon/client-connection.ts";
+import type { Endpoint } from "./daemon/endpoint.ts";
 import { Diagnostics } from "./event/diagnostics.ts";
 import { PluginBus } from "./event/plugin-bus.ts";
 import { createModelRuntime } from "./model/model-runtime.ts";
@@ -60,9 +61,17 @@ export interface Kernel {
   readonly notices: readonly string[];
   /** A new client connection in memory; the other end is served at once. */
   connect(): Transport;
+  /**
+   * Opens the endpoint for clients of other processes, on the loopback address and `server.port` unless another one is
+   * given; once (D-001). Rejects with `port_in_use`, or for a configured host that is not served.
+   */
+  listen(options?: { readonly port?: number }): Promise<Pick<Endpoint, "url" | "token">>;
   /** Ends runs with a record, plugins, connections and locks; bounded in time (S 3.7). */
   close(): Promise<void>;
 }
+
+/** A configured host can name no other one (C-038). */
+const SERVED_HOST = "127.0.0.1";
 
 /** What crashed writers left behind is looked for once the start is over. */
 const SWEEP_DELAY_MS = 5000;
@@ -238,31 +247,58 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     pluginStatus: () => tellOwnership(plugins.status(), owners.table()),
     restartPlugin: async (plugin: string) => statusOf(await plugins.restart(plugin)),
     reloadPlugin: async (plugin: string) => {
+      const { runtime_revision: previous_revision } = runtimeSnapshot(facts);
       await current.reload();
-      return statusOf(await plugins.reload(plugin, current));
+      const status = await plugins.reload(plugin, current);
+      const snapshot = runtimeSnapshot(facts);
+      for (const client of clients) {
+        client.announce({ previous_revision, snapshot, reasons: ["config_reloaded"] });
+      }
+      return statusOf(status);
     },
   };
+  const serve = (transport: Transport, announcesRuntime: boolean) => {
+    const client = new ClientConnection(transport, services, { announcesRuntime });
+    clients.add(client);
+    void client.closed.then(() => clients.delete(client));
+  };
   let closing: Promise<void> | null = null;
+  let endpoint: Endpoint | null = null;
   return {
     notices: loaded.notices,
     connect() {
       if (closing !== null) throw new CookieError("shutting_down", "the kernel is closing");
       const [near, far] = createMemoryPair();
-      const client = new ClientConnection(far, services);
-      clients.add(client);
-      void client.closed.then(() => clients.delete(client));
+      serve(far, false);
       return near;
+    },
+    async listen({ port = config.server.port } = {}) {
+      const { host } = config.server;
+      if (host !== SERVED_HOST) {
+        const advice = `only "${SERVED_HOST}" is served; use a tunnel to reach it from elsewhere`;
+        throw new CookieError(
+          "invalid_config",
+          `server.host is ${JSON.stringify(host)}: ${advice}`,
+        );
+      }
+      const { openEndpoint } = await import("./daemon/endpoint.ts");
+      endpoint = await openEndpoint({ port, onClient: (transport) => serve(transport, true) });
+      if (closing === null) return endpoint;
+      await endpoint.close();
+      throw new CookieError("shutting_down", "the kernel is closing");
     },
     close() {
       clearTimeout(sweep);
       stopJanitor();
       closing ??= closeAll([
+        () => endpoint?.stopAccepting(),
         () => sessions.close(),
         () => plugins.close(),
         () => pluginLogs.close(),
         () => {
-          for (const client of clients) client.close();
+          for (const client of clients) client.close("going_away");
         },
+        () => endpoint?.close(),
         () => store.close(),
       ]);
       return closing;

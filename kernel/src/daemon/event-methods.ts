@@ -60,8 +60,10 @@ export function registerEventMethods(
     });
     return { events, active_outputs, live: true };
   };
-  route(EventsSubscribe, (params) =>
-    sessions.read(params.session_id, (actor) => subscribe(actor, params)),
+  route(
+    EventsSubscribe,
+    (params) => sessions.read(params.session_id, (actor) => subscribe(actor, params)),
+    { bulky: true },
   );
 }
 

@@ -19,10 +19,14 @@ export function registerSessionMethods(route: Route, { sessions }: ClientService
     const actor = await sessions.create(selection);
     return { session: { ...actor.meta(), access: "owned" as const } };
   });
-  route(SessionList, async ({ everywhere = false, ...filter }) => {
-    const { sessions: all, diagnostics } = await sessions.list(everywhere);
-    return { ...selectSessions(all, filter), diagnostics };
-  });
+  route(
+    SessionList,
+    async ({ everywhere = false, ...filter }) => {
+      const { sessions: all, diagnostics } = await sessions.list(everywhere);
+      return { ...selectSessions(all, filter), diagnostics };
+    },
+    { bulky: true },
+  );
   route(SessionGet, ({ session_id }) =>
     sessions.read(session_id, async (actor) => {
       const access = actor.writable
