@@ -1,4 +1,5 @@
 import type { Command } from "./command.ts";
+import { daemon } from "./commands/daemon.ts";
 import { doctor } from "./commands/doctor.ts";
 import { explainPermissions } from "./commands/permissions/explain.ts";
 import { callPlugin } from "./commands/plugin/call.ts";
@@ -6,6 +7,7 @@ import { checkPlugin } from "./commands/plugin/check.ts";
 import { initPlugin } from "./commands/plugin/init.ts";
 import { listPlugins } from "./commands/plugin/list.ts";
 import { pluginLogs } from "./commands/plugin/logs.ts";
+import { reloadPlugin } from "./commands/plugin/reload.ts";
 import { pluginStatus } from "./commands/plugin/status.ts";
 import { testPlugin } from "./commands/plugin/test.ts";
 import { trustPlugin } from "./commands/plugin/trust.ts";
@@ -25,6 +27,7 @@ import { usage } from "./commands/usage.ts";
 
 /** Every command by its id, words separated by `:`. The kernel is loaded by the commands that open one. */
 export const COMMAND_TABLE: Readonly<Record<string, Command>> = {
+  daemon,
   doctor,
   "permissions:explain": explainPermissions,
   "plugin:call": callPlugin,
@@ -32,6 +35,7 @@ export const COMMAND_TABLE: Readonly<Record<string, Command>> = {
   "plugin:init": initPlugin,
   "plugin:list": listPlugins,
   "plugin:logs": pluginLogs,
+  "plugin:reload": reloadPlugin,
   "plugin:status": pluginStatus,
   "plugin:test": testPlugin,
   "plugin:trust": trustPlugin,

@@ -15,6 +15,8 @@ export interface LocalKernelOptions {
   /** Takes what plugins write to stderr and other operational news; nobody reads it when absent. */
   readonly logger?: Logger;
   readonly tryPlugin?: TriedPlugin;
+  /** Somebody may come who can answer an approval; no command but the daemon waits for that. */
+  readonly attended?: boolean;
 }
 
 export interface LocalKernel {
@@ -23,14 +25,11 @@ export interface LocalKernel {
   close(): Promise<void>;
 }
 
-/**
- * A kernel in this process and a client on it: the same protocol that a daemon speaks, without a socket. No command
- * has anybody who could answer an approval.
- */
-export async function openLocalKernel(options: LocalKernelOptions = {}): Promise<LocalKernel> {
+/** A kernel in this process. */
+export async function openOwnKernel(options: LocalKernelOptions = {}): Promise<Kernel> {
   keepYoungGenerationSmall();
   const { openKernel } = await import("@cookie-agent/kernel");
-  const kernel = await openKernel({
+  return openKernel({
     cwd: workingDirectory(),
     homeDir: homeDirectory(),
     env: process.env,
@@ -38,11 +37,16 @@ export async function openLocalKernel(options: LocalKernelOptions = {}): Promise
     firstPartyDirectories: firstPartyDirectories(),
     hostEntry: pluginHostEntry(),
     trust: options.trustWorkspace ? "this_process" : "stored",
-    headless: true,
+    headless: !options.attended,
     engineVersion: packageInfo().version,
     ...(options.logger === undefined ? {} : { logger: options.logger }),
     ...(options.tryPlugin === undefined ? {} : { tryPlugin: options.tryPlugin }),
   });
+}
+
+/** The same with a client on it: the same protocol that a daemon speaks, without a socket. */
+export async function openLocalKernel(options: LocalKernelOptions = {}): Promise<LocalKernel> {
+  const kernel = await openOwnKernel(options);
   try {
     const client = await CookieClient.connect(kernel.connect());
     return {

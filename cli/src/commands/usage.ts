@@ -7,10 +7,10 @@ import {
   UsageGlobal,
 } from "@cookie-agent/sdk/protocol";
 import { integer, string } from "@oclif/core/flags";
+import { attachFlags, withClient } from "../attach.ts";
 import { defineCommand } from "../command.ts";
-import { dataDirFlag, dataDirOption } from "../data-dir-flag.ts";
+import { dataDirFlag } from "../data-dir-flag.ts";
 import { usageError } from "../exit-code.ts";
-import { withLocalKernel } from "../open-kernel.ts";
 import { printable } from "../printable.ts";
 import { requireSessionId } from "../session-id.ts";
 import { print, printError, printJson } from "../standard-streams.ts";
@@ -40,13 +40,12 @@ Cost is estimated when a request is made, from the prices of that moment. It is 
     session: string({ description: "only this session and its subagents, whatever its age" }),
     agent: string({ description: "only this agent" }),
     model: string({ description: "only this model, as provider/model" }),
+    ...attachFlags,
     "data-dir": dataDirFlag,
   },
   async run({ flags }) {
     const query = queryOf(flags);
-    const report = await withLocalKernel(dataDirOption(flags["data-dir"]), ({ client }) =>
-      client.request(UsageGlobal, query),
-    );
+    const report = await withClient(flags, (client) => client.request(UsageGlobal, query));
     for (const diagnostic of report.diagnostics) printError(diagnostic);
     if (flags.json) {
       const { time_zone, since_day = null } = query;

@@ -1,6 +1,6 @@
 import { isatty } from "node:tty";
 
-/** Exit code after a second signal (C 7.3). */
+/** Exit code of a run after a second signal (C 7.3). */
 const INTERRUPTED_TWICE = 130;
 
 /** Why this process stops its run. */
@@ -23,13 +23,13 @@ export class InterruptSignal {
   readonly #onSignal: () => void;
   readonly #onHangUp: () => void;
 
-  constructor(listener: InterruptListener) {
+  constructor(listener: InterruptListener, secondExitCode = INTERRUPTED_TWICE) {
     let signals = 0;
     this.#onSignal = () => {
       signals += 1;
       if (signals > 1) {
         listener.onExit();
-        process.exit(INTERRUPTED_TWICE);
+        process.exit(secondExitCode);
       }
       listener.onStopping();
       this.abort("user");

@@ -1,4 +1,4 @@
-import type { PluginStatus } from "@cookie-agent/sdk/protocol";
+import { PluginName, type PluginStatus } from "@cookie-agent/sdk/protocol";
 import { usageError } from "../exit-code.ts";
 import { nearestName } from "../nearest-name.ts";
 
@@ -13,4 +13,11 @@ export function requirePlugin(plugins: readonly PluginStatus[], name: string): P
       ? `no plugin is called ${name}; there are ${names.join(", ")}`
       : `no plugin is called ${name}; did you mean ${near}?`,
   );
+}
+
+/** What can be the name of a plugin, as the user typed it. */
+export function requirePluginName(text: string): PluginName {
+  const parsed = PluginName.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw usageError(`"${text}" is no name of a plugin`);
 }

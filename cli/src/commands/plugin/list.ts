@@ -1,5 +1,5 @@
+import { attachFlags, withClient } from "../../attach.ts";
 import { defineCommand } from "../../command.ts";
-import { withLocalKernel } from "../../open-kernel.ts";
 import { readStatuses } from "../../plugin/read-statuses.ts";
 import { renderTable } from "../../render-table.ts";
 import { print, printJson } from "../../standard-streams.ts";
@@ -7,9 +7,9 @@ import { print, printJson } from "../../standard-streams.ts";
 export const listPlugins = defineCommand({
   summary: "List the plugins that are configured here, with the tools that each one owns.",
   args: {},
-  flags: {},
+  flags: attachFlags,
   async run({ flags }) {
-    const plugins = await withLocalKernel({}, ({ client }) => readStatuses(client));
+    const plugins = await withClient(flags, (client) => readStatuses(client));
     const rows = plugins.map(({ plugin, version, tier, source, state, tools }) => ({
       plugin,
       version,

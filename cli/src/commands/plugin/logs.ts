@@ -5,9 +5,8 @@ import { PluginsStatus } from "@cookie-agent/sdk/protocol";
 import { string } from "@oclif/core/args";
 import { integer } from "@oclif/core/flags";
 import { defineCommand } from "../../command.ts";
-import { usageError } from "../../exit-code.ts";
 import { homeDirectory, withLocalKernel } from "../../open-kernel.ts";
-import { requirePlugin } from "../../plugin/require-plugin.ts";
+import { requirePlugin, requirePluginName } from "../../plugin/require-plugin.ts";
 import { printableLines } from "../../printable.ts";
 import { print, printJson } from "../../standard-streams.ts";
 
@@ -23,9 +22,7 @@ export const pluginLogs = defineCommand({
   },
   flags: { lines: integer({ description: "most lines", default: 200, min: 1, max: 100_000 }) },
   async run({ args, flags }) {
-    if (!/^[a-z0-9][a-z0-9._-]{0,127}$/.test(args.plugin)) {
-      throw usageError(`"${args.plugin}" is no name of a plugin`);
-    }
+    requirePluginName(args.plugin);
     const file = join(homeDirectory(), ".cookie-agent", "logs", `${args.plugin}.log`);
     const tail = await readTail(file);
     if (tail === undefined) await requireKnown(args.plugin);

@@ -1,11 +1,11 @@
 import { isCookieError, SessionCompact } from "@cookie-agent/sdk/protocol";
 import { string as stringArg } from "@oclif/core/args";
 import { string } from "@oclif/core/flags";
+import { attachFlags, withClient } from "../../attach.ts";
 import { defineCommand } from "../../command.ts";
-import { dataDirFlag, dataDirOption } from "../../data-dir-flag.ts";
+import { dataDirFlag } from "../../data-dir-flag.ts";
 import { ExitCode, ExitError } from "../../exit-code.ts";
 import { InterruptSignal } from "../../headless/interrupt-signal.ts";
-import { withLocalKernel } from "../../open-kernel.ts";
 import { printable } from "../../printable.ts";
 import { requireSessionId } from "../../session-id.ts";
 import { print, printError, printJson } from "../../standard-streams.ts";
@@ -21,6 +21,7 @@ Exit code 1 when nothing was summarized although there is something to summarize
   args: { id: stringArg({ description: "session id", required: true, ignoreStdin: true }) },
   flags: {
     focus: string({ description: "what the summary is to pay attention to", helpValue: "text" }),
+    ...attachFlags,
     "data-dir": dataDirFlag,
   },
   async run({ args, flags }) {
@@ -30,7 +31,7 @@ Exit code 1 when nothing was summarized although there is something to summarize
       onExit: () => undefined,
     });
     try {
-      const result = await withLocalKernel(dataDirOption(flags["data-dir"]), ({ client }) =>
+      const result = await withClient(flags, (client) =>
         client.request(
           SessionCompact,
           { session_id: sessionId, focus: flags.focus ?? null },

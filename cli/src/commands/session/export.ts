@@ -2,11 +2,11 @@ import { open, rm } from "node:fs/promises";
 import { SessionGet, type SessionMeta, type StoredEvent } from "@cookie-agent/sdk/protocol";
 import { string } from "@oclif/core/args";
 import { option, string as stringFlag } from "@oclif/core/flags";
+import { attachFlags, withClient } from "../../attach.ts";
 import { defineCommand } from "../../command.ts";
-import { dataDirFlag, dataDirOption } from "../../data-dir-flag.ts";
+import { dataDirFlag } from "../../data-dir-flag.ts";
 import { describeSkipped } from "../../describe-session.ts";
 import { ExitCode, ExitError } from "../../exit-code.ts";
-import { withLocalKernel } from "../../open-kernel.ts";
 import { jsonLine } from "../../printable.ts";
 import { requireSessionId } from "../../session-id.ts";
 import { sessionMarkdown } from "../../session-markdown.ts";
@@ -24,17 +24,15 @@ export const exportSession = defineCommand({
       default: "jsonl",
     })(),
     "output-file": stringFlag({ char: "o", description: "a new file instead of stdout" }),
+    ...attachFlags,
     "data-dir": dataDirFlag,
   },
   async run({ args, flags }) {
     const sessionId = requireSessionId(args.id, "session export");
-    const { session, events } = await withLocalKernel(
-      dataDirOption(flags["data-dir"]),
-      async ({ client }) => ({
-        ...(await client.request(SessionGet, { session_id: sessionId })),
-        events: await client.readEvents(sessionId),
-      }),
-    );
+    const { session, events } = await withClient(flags, async (client) => ({
+      ...(await client.request(SessionGet, { session_id: sessionId })),
+      events: await client.readEvents(sessionId),
+    }));
     for (const line of describeSkipped(session)) printError(line);
     const text = flags.json ? jsonLine({ session, events }) : render(flags.format, session, events);
     const file = flags["output-file"];

@@ -1,9 +1,9 @@
 import { SessionFork } from "@cookie-agent/sdk/protocol";
 import { string } from "@oclif/core/args";
+import { attachFlags, withClient } from "../../attach.ts";
 import { beforeRuns, branchPointFlags } from "../../branch-point.ts";
 import { defineCommand } from "../../command.ts";
-import { dataDirFlag, dataDirOption } from "../../data-dir-flag.ts";
-import { withLocalKernel } from "../../open-kernel.ts";
+import { dataDirFlag } from "../../data-dir-flag.ts";
 import { requireSessionId } from "../../session-id.ts";
 import { print, printJson } from "../../standard-streams.ts";
 
@@ -15,10 +15,10 @@ export const forkSession = defineCommand({
     '<%= config.bin %> run --resume-session "$(<%= config.bin %> session fork 01a22e96-4c2c-7000-8655-8661b67d0ebf --runs 1)" "another way"',
   ],
   args: { id: string({ description: "session id", required: true, ignoreStdin: true }) },
-  flags: { ...branchPointFlags, "data-dir": dataDirFlag },
+  flags: { ...branchPointFlags, ...attachFlags, "data-dir": dataDirFlag },
   async run({ args, flags }) {
     const session_id = requireSessionId(args.id, "session fork");
-    const forked = await withLocalKernel(dataDirOption(flags["data-dir"]), async ({ client }) => {
+    const forked = await withClient(flags, async (client) => {
       const events = flags.through === undefined ? await client.readEvents(session_id) : [];
       const last = flags.runs === undefined ? events.at(-1)?.seq : beforeRuns(events, flags.runs);
       return client.request(SessionFork, { session_id, through_seq: flags.through ?? last ?? 1 });

@@ -1,8 +1,8 @@
 import { SessionList, SessionStatus } from "@cookie-agent/sdk/protocol";
 import { integer, option, string } from "@oclif/core/flags";
+import { attachFlags, withClient } from "../../attach.ts";
 import { defineCommand } from "../../command.ts";
-import { dataDirFlag, dataDirOption } from "../../data-dir-flag.ts";
-import { withLocalKernel } from "../../open-kernel.ts";
+import { dataDirFlag } from "../../data-dir-flag.ts";
 import { parseSince } from "../../parse-since.ts";
 import { renderTable } from "../../render-table.ts";
 import { print, printError, printJson } from "../../standard-streams.ts";
@@ -23,6 +23,7 @@ export const listSessions = defineCommand({
       multiple: true,
       multipleNonGreedy: true,
     })(),
+    ...attachFlags,
     "data-dir": dataDirFlag,
   },
   async run({ flags }) {
@@ -33,9 +34,8 @@ export const listSessions = defineCommand({
       ...(since !== undefined && { since: parseSince(since, Date.now()) }),
       ...(status !== undefined && { status }),
     };
-    const { sessions, more, diagnostics } = await withLocalKernel(
-      dataDirOption(flags["data-dir"]),
-      ({ client }) => client.request(SessionList, filter),
+    const { sessions, more, diagnostics } = await withClient(flags, (client) =>
+      client.request(SessionList, filter),
     );
     for (const diagnostic of diagnostics) printError(diagnostic);
     if (flags.json) printJson({ sessions, ...(more && { more }), diagnostics });

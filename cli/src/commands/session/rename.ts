@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { type ClientKey, SessionRename, type TitleRequest } from "@cookie-agent/sdk/protocol";
 import { string } from "@oclif/core/args";
+import { attachFlags, withClient } from "../../attach.ts";
 import { defineCommand } from "../../command.ts";
-import { dataDirFlag, dataDirOption } from "../../data-dir-flag.ts";
+import { dataDirFlag } from "../../data-dir-flag.ts";
 import { usageError } from "../../exit-code.ts";
-import { withLocalKernel } from "../../open-kernel.ts";
 import { printable } from "../../printable.ts";
 import { requireSessionId } from "../../session-id.ts";
 import { print, printJson } from "../../standard-streams.ts";
@@ -19,12 +19,13 @@ export const renameSession = defineCommand({
   flags: {
     clear: switchFlag("leave it without a title"),
     reset: switchFlag("let the session name itself again"),
+    ...attachFlags,
     "data-dir": dataDirFlag,
   },
   async run({ args, flags }) {
     const session_id = requireSessionId(args.id, "session rename");
     const change = changeOf(args.title, flags);
-    const { session } = await withLocalKernel(dataDirOption(flags["data-dir"]), ({ client }) =>
+    const { session } = await withClient(flags, (client) =>
       client.request(SessionRename, {
         session_id,
         client_rename_id: randomUUID() as ClientKey,

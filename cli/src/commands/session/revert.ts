@@ -1,9 +1,9 @@
 import { SessionRevert } from "@cookie-agent/sdk/protocol";
 import { string } from "@oclif/core/args";
+import { attachFlags, withClient } from "../../attach.ts";
 import { beforeRuns, branchPointFlags } from "../../branch-point.ts";
 import { defineCommand } from "../../command.ts";
-import { dataDirFlag, dataDirOption } from "../../data-dir-flag.ts";
-import { withLocalKernel } from "../../open-kernel.ts";
+import { dataDirFlag } from "../../data-dir-flag.ts";
 import { printable } from "../../printable.ts";
 import { requireSessionId } from "../../session-id.ts";
 import { print, printJson } from "../../standard-streams.ts";
@@ -17,10 +17,10 @@ export const revertSession = defineCommand({
     "<%= config.bin %> session revert 01a22e96-4c2c-7000-8655-8661b67d0ebf --runs 2",
   ],
   args: { id: string({ description: "session id", required: true, ignoreStdin: true }) },
-  flags: { ...branchPointFlags, "data-dir": dataDirFlag },
+  flags: { ...branchPointFlags, ...attachFlags, "data-dir": dataDirFlag },
   async run({ args, flags }) {
     const session_id = requireSessionId(args.id, "session revert");
-    const reverted = await withLocalKernel(dataDirOption(flags["data-dir"]), async ({ client }) => {
+    const reverted = await withClient(flags, async (client) => {
       const through_seq =
         flags.through ?? beforeRuns(await client.readEvents(session_id), flags.runs ?? 1);
       const result = await client.request(SessionRevert, { session_id, through_seq });

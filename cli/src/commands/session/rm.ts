@@ -6,10 +6,10 @@ import {
   type SessionTreeNode,
 } from "@cookie-agent/sdk/protocol";
 import { string } from "@oclif/core/args";
+import { attachFlags, withClient } from "../../attach.ts";
 import { defineCommand } from "../../command.ts";
-import { dataDirFlag, dataDirOption } from "../../data-dir-flag.ts";
+import { dataDirFlag } from "../../data-dir-flag.ts";
 import { ExitCode, ExitError, usageError } from "../../exit-code.ts";
-import { withLocalKernel } from "../../open-kernel.ts";
 import { describeError } from "../../report-error.ts";
 import { requireSessionId } from "../../session-id.ts";
 import { print, printError, printJson } from "../../standard-streams.ts";
@@ -23,13 +23,13 @@ export const removeSession = defineCommand({
   args: {
     id: string({ description: "session id", required: true, multiple: true, ignoreStdin: true }),
   },
-  flags: { yes: switchFlag("do not ask"), "data-dir": dataDirFlag },
+  flags: { yes: switchFlag("do not ask"), ...attachFlags, "data-dir": dataDirFlag },
   async run({ args, flags }) {
     const ids = [...new Set(args.id)].map((id) => requireSessionId(id, "session rm"));
     if (!flags.yes && !(process.stdin.isTTY && process.stderr.isTTY)) {
       throw usageError("there is no terminal to ask on; add --yes to remove without a question");
     }
-    const removed = await withLocalKernel(dataDirOption(flags["data-dir"]), async ({ client }) => {
+    const removed = await withClient(flags, async (client) => {
       if (!flags.yes) await confirm(client, ids);
       return removeAll(client, ids);
     });

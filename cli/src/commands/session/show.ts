@@ -1,9 +1,9 @@
 import { SessionGet } from "@cookie-agent/sdk/protocol";
 import { string } from "@oclif/core/args";
+import { attachFlags, withClient } from "../../attach.ts";
 import { defineCommand } from "../../command.ts";
-import { dataDirFlag, dataDirOption } from "../../data-dir-flag.ts";
+import { dataDirFlag } from "../../data-dir-flag.ts";
 import { describeEvent, describeSession } from "../../describe-session.ts";
-import { withLocalKernel } from "../../open-kernel.ts";
 import { requireSessionId } from "../../session-id.ts";
 import { print, printJson } from "../../standard-streams.ts";
 
@@ -12,16 +12,13 @@ export const showSession = defineCommand({
   description:
     "Each line begins with the number of its event. With --json the whole record: the session and every event of its log.",
   args: { id: string({ description: "session id", required: true, ignoreStdin: true }) },
-  flags: { "data-dir": dataDirFlag },
+  flags: { ...attachFlags, "data-dir": dataDirFlag },
   async run({ args, flags }) {
     const sessionId = requireSessionId(args.id, "session show");
-    const { session, events } = await withLocalKernel(
-      dataDirOption(flags["data-dir"]),
-      async ({ client }) => ({
-        ...(await client.request(SessionGet, { session_id: sessionId })),
-        events: await client.readEvents(sessionId),
-      }),
-    );
+    const { session, events } = await withClient(flags, async (client) => ({
+      ...(await client.request(SessionGet, { session_id: sessionId })),
+      events: await client.readEvents(sessionId),
+    }));
     if (flags.json) {
       printJson({ session, events });
       return undefined;

@@ -8,9 +8,9 @@ import {
   SessionPermissionGet,
 } from "@cookie-agent/sdk/protocol";
 import { string } from "@oclif/core/flags";
+import { attachFlags, withClient } from "../../attach.ts";
 import { defineCommand } from "../../command.ts";
 import { selectRun } from "../../headless/select-run.ts";
-import { withLocalKernel } from "../../open-kernel.ts";
 import { renderTable } from "../../render-table.ts";
 import { print, printJson } from "../../standard-streams.ts";
 
@@ -22,9 +22,12 @@ export const listTools = defineCommand({
   description:
     "EFFECT is what the agent's rules say for the action as a whole; single resources can have rules of their own.",
   args: {},
-  flags: { agent: string({ char: "a", description: "agent whose rules count" }) },
+  flags: {
+    agent: string({ char: "a", description: "agent whose rules count" }),
+    ...attachFlags,
+  },
   async run({ flags }) {
-    const tools = await withLocalKernel({}, async ({ client }) => {
+    const tools = await withClient(flags, async (client) => {
       const { snapshot } = await client.request(RuntimeSnapshotGet, {});
       const effects = await readEffects(client, snapshot, flags.agent);
       return snapshot.tools.map((tool) => ({
