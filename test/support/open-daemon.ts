@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { type ConnectionState, type CookieClient, connectDaemon } from "@cookie-agent/sdk/client";
 import {
   type ClientKey,
@@ -24,6 +25,8 @@ import { createTempProject, type TempProject } from "./temp-project.ts";
 export interface TestDaemonOptions extends Omit<TestKernelOptions, "on" | "env"> {
   /** Of a daemon that was there before; its configuration is kept. */
   readonly on?: Pick<TestDaemon, "project" | "server">;
+  /** One that is free by default. */
+  readonly port?: number;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -57,10 +60,11 @@ export async function openDaemon(options: TestDaemonOptions = {}): Promise<TestD
       await server.close();
       await project.remove();
     });
-    const { on: _, env: __, args: ___, ...configured } = options;
+    const { on: _, ...configured } = options;
     await configure(project, server, configured);
   }
-  const daemon = startCookie(project, ["daemon", "--port", "0", ...(options.args ?? [])], {
+  const port = String(options.port ?? 0);
+  const daemon = startCookie(project, ["daemon", "--port", port, ...(options.args ?? [])], {
     ...(options.env && { env: options.env }),
   });
   onTestFinished(async () => {
@@ -76,7 +80,6 @@ export async function openDaemon(options: TestDaemonOptions = {}): Promise<TestD
     agent: "primary",
     model: { model: "custom.test/scripted", variant: null },
   };
-  let runs = 0;
   return {
     project,
     server,
@@ -98,10 +101,9 @@ export async function openDaemon(options: TestDaemonOptions = {}): Promise<TestD
       const session_id =
         session ?? (await client.request(SessionCreate, { selection })).session.session_id;
       if (mode !== undefined) await client.request(SessionSetPermissionMode, { session_id, mode });
-      runs += 1;
       const { run_id } = await client.request(RunStart, {
         session_id,
-        client_run_id: `run-${process.pid}-${runs}` as ClientKey,
+        client_run_id: randomUUID() as ClientKey,
         selection,
         input,
       });

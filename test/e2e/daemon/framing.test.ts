@@ -50,7 +50,9 @@ describe("what is no message of the protocol", () => {
       expect(await socket.next(), text.slice(0, 80)).toEqual(answer);
     }
     socket.sendBinary(Buffer.from(JSON.stringify(good)));
-    expect(await socket.call(2, "plugins.status")).toMatchObject({ result: { plugins: expect.any(Array) } });
+    expect(await socket.call(2, "plugins.status")).toMatchObject({
+      result: { plugins: expect.any(Array) },
+    });
     socket.socket.destroy();
   });
 
