@@ -42,7 +42,7 @@ export async function load(url, context, next) {
 const REGISTER = `import { register } from "node:module";
 register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(HOOK)}`)});`;
 
-/** Words that stand in what only attachments, media, host services and internal agents need. */
+/** Words that stand in what only attachments, media, host services, internal agents and a daemon need. */
 const SELDOM = [
   "the checksum of a chunk is wrong",
   "its cross-references are not where it says",
@@ -53,9 +53,12 @@ const SELDOM = [
   "the configuration has no section",
   "You decide whether one tool call of a coding agent",
   "the answer holds something other than text",
+  "Invalid WebSocket frame",
+  "the daemon refused the token",
+  "perhaps by another daemon",
 ];
 
-test("a run with tools that attach nothing loads nothing of attachments, host services and internal agents", async () => {
+test("a run with tools that attach nothing loads nothing of attachments, host services, internal agents and sockets", async () => {
   const project = await useProject();
   const server = await startModelServer(
     { calls: [{ name: "read", arguments: { filePath: "notes.txt" } }] },
