@@ -12,6 +12,7 @@ const DOCUMENTS = [
   "SECURITY.md",
   "docs/architecture/internal-agents.md",
   "docs/architecture/tool-call.md",
+  "docs/daemon.md",
   "docs/examples/README.md",
   "docs/examples/guard/README.md",
   "docs/examples/observer/README.md",
