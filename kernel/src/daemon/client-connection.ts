@@ -136,6 +136,8 @@ export class ClientConnection {
         this.#change = null;
         await this.#connection.notify(RuntimeChanged, next);
       }
+    } catch {
+      // One that no frame holds is refused to whoever asks for it, with the reason.
     } finally {
       this.#announcing = false;
     }

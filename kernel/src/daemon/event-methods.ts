@@ -1,6 +1,7 @@
 import {
   EventsSubscribe,
   EventsSubscription,
+  isCookieError,
   type ParamsOf,
   type ResultInput,
   type SessionId,
@@ -67,22 +68,27 @@ export function registerEventMethods(
   );
 }
 
-/** Hands events on as fast as the connection takes them; the tail's own bound turns a slow reader into a gap. */
+/**
+ * Hands events on as fast as the connection takes them; the tail's own bound turns a slow reader into a gap. So does an
+ * event that no frame holds: whoever asks for it is told why it cannot have it.
+ */
 async function pumpEvents(port: SubscriberPort, sessionId: SessionId, tail: Tail): Promise<void> {
+  const tellGap = (seq: number) =>
+    port.notify(EventsSubscription, {
+      type: "gap",
+      session_id: sessionId,
+      last_delivered_seq: seq,
+    });
+  let unsentSeq = 0;
   try {
     for await (const item of tail) {
-      if ("gap" in item) {
-        await port.notify(EventsSubscription, {
-          type: "gap",
-          session_id: sessionId,
-          last_delivered_seq: item.gap,
-        });
-        return;
-      }
+      if ("gap" in item) return await tellGap(item.gap);
+      unsentSeq = item.seq;
       await port.notify(EventsSubscription, { type: "event", event: item });
     }
-  } catch {
-    // the connection ended; its own cleanup follows
+  } catch (error) {
+    // Of a connection that ended nobody need hear; its own cleanup follows.
+    if (isCookieError(error, "resource_limit")) await tellGap(unsentSeq - 1).catch(() => undefined);
   }
 }
 

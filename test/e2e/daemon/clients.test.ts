@@ -8,6 +8,7 @@ import {
   PluginsStatus,
   RunCancel,
   RunStart,
+  RunSteer,
   SessionCreate,
   SessionGet,
   SessionList,
@@ -156,6 +157,28 @@ describe("a client that does not read", () => {
     stuck.socket.resume();
     await stuck.closed;
   });
+});
+
+test("[D-062] [D-151] an event that no frame holds is refused with the reason, live and stored", async () => {
+  const gate = createGate();
+  const daemon = await openDaemon({
+    answers: [{ text: "ok", until: gate.opened }, { text: "ok" }],
+  });
+  const client = await daemon.connect();
+  const { sessionId, runId } = await daemon.startRun(client, "Hi");
+  const watch = new SessionWatch(client, sessionId);
+  await watch.event("run_started");
+  const input = "x".repeat(16 * MIB - 160);
+  await client.request(RunSteer, { run_id: runId, input });
+  await expect(watch.ended).rejects.toMatchObject({ code: "resource_limit" });
+  await expect(
+    (await daemon.connect()).request(EventsSubscribe, {
+      session_id: sessionId,
+      cursor: watch.events.at(-1)?.seq ?? 0,
+    }),
+  ).rejects.toMatchObject({ code: "resource_limit" });
+  expect((await client.request(PluginsStatus, {})).plugins).toHaveLength(2);
+  gate.open();
 });
 
 describe("a connection that is lost", () => {
