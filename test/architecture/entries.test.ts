@@ -48,7 +48,7 @@ const EXPORTS = {
   utf8Length
 `,
   "sdk/src/rpc/index.ts": `
-  Connection, createLineTransport, createMemoryPair, cutText, fromWireError, toWireError,
+  Connection, SecretText, createLineTransport, createMemoryPair, cutText, fromWireError, toWireError,
   type BadLine, type CloseReason, type ConnectionOptions, type FrameFlow, type LineTransport,
   type LineTransportOptions, type RequestOptions, type Transport, type WireError
 `,

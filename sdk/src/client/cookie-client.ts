@@ -11,13 +11,16 @@ import {
   type Method,
   type ParamsInput,
   type ResultOf,
+  type RunId,
+  RunToolStdin,
   type SessionId,
   type StoredEvent,
+  type ToolCallId,
   ToolOutputDelta,
   ToolOutputGap,
   ToolOutputSnapshot,
 } from "../protocol/index.ts";
-import { Connection, type Transport } from "../rpc/index.ts";
+import { Connection, SecretText, type Transport } from "../rpc/index.ts";
 import { DeliveryQueue } from "./delivery-queue.ts";
 
 /**
@@ -107,10 +110,32 @@ export class CookieClient {
   async request<M extends Method>(
     method: M,
     params: ParamsInput<M>,
-    options?: { signal?: AbortSignal; timeoutMs?: number },
+    options?: { readonly signal?: AbortSignal; readonly timeoutMs?: number },
   ): Promise<ResultOf<M>> {
     if (this.#connection !== undefined) return this.#connection.request(method, params, options);
-    throw new CookieError("closed", `there is no connection for ${method.name}`);
+    throw lost(method);
+  }
+
+  /**
+   * Gives a running call what somebody typed, null for the end alone. The bytes are wiped at once, what is made of them
+   * when it is sent or cannot be (D-086); a peer in this process gets a string.
+   */
+  async feedStdin(
+    target: { readonly runId: RunId; readonly callId: ToolCallId; readonly eof?: boolean },
+    data: Buffer | null,
+  ): Promise<void> {
+    const secret = data === null ? undefined : SecretText.base64("data", data);
+    const { runId: run_id, callId: call_id, eof = data === null } = target;
+    try {
+      if (this.#connection === undefined) throw lost(RunToolStdin);
+      await this.#connection.request(
+        RunToolStdin,
+        { run_id, call_id, eof },
+        secret === undefined ? {} : { secret },
+      );
+    } finally {
+      secret?.wipe();
+    }
   }
 
   /**
@@ -308,6 +333,10 @@ export class CookieClient {
     for (const queue of this.#queues.values()) queue.end();
     this.#queues.clear();
   }
+}
+
+function lost({ name }: Method): CookieError {
+  return new CookieError("closed", `there is no connection for ${name}`);
 }
 
 /** The kernel checked the payload when it was written; the envelope is checked on arrival. */

@@ -23,6 +23,7 @@ import { InboundGate } from "./inbound-gate.ts";
 import "./json-rpc-runtime.ts";
 import { OutboundWriter } from "./outbound-writer.ts";
 import { bytesBehind, withBytes } from "./raw-frame.ts";
+import type { SecretText } from "./secret-text.ts";
 import type { CloseReason, Transport } from "./transport.ts";
 import { Turns } from "./turns.ts";
 import { fromWireError, toResponseError, toWireError } from "./wire-error.ts";
@@ -50,6 +51,8 @@ export interface RequestOptions {
   readonly cancelGraceMs?: number;
   /** Gets what sends `$/cancelRequest`, for whoever then still waits for the peer's own answer. */
   onSent?(cancel: () => void): void;
+  /** Takes the place of its member of the params when they are written. Whoever made it wipes it. */
+  readonly secret?: SecretText;
 }
 
 interface ServeOptions {
@@ -178,7 +181,9 @@ export class Connection {
     params: ParamsInput<M>,
     options: RequestOptions = {},
   ): Promise<ResultOf<M>> {
-    const sent = this.#checkOutgoing(method, params);
+    const { secret } = options;
+    const checked = this.#checkOutgoing(method, params);
+    const sent = secret ? { ...(checked as object), [secret.member]: secret } : checked;
     if (this.#isClosed) throw this.#lostError(method.name);
     if (options.signal?.aborted) {
       throw new CookieError("cancelled", `${method.name} was cancelled before it was sent`);

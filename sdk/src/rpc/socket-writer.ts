@@ -1,7 +1,8 @@
 import { AbstractMessageWriter, type Message, Message as Messages } from "vscode-jsonrpc";
 import type { WebSocket } from "ws";
 import { MAX_CLIENT_FRAME_BYTES } from "../protocol/version.ts";
-import { encodeFrame } from "./encode-frame.ts";
+import { encodeFrame, overCap } from "./encode-frame.ts";
+import { secretIn } from "./secret-text.ts";
 import type { CloseReason } from "./transport.ts";
 
 /** Messages of one connection that may wait, and the length of their text (D-080). */
@@ -28,6 +29,12 @@ export interface SocketWriterOptions {
   onTooSlow(): void;
 }
 
+interface Waiting {
+  /** As bytes when a secret is among them; whoever takes them wipes them. */
+  readonly frame: string | Buffer;
+  readonly isAnswer: boolean;
+}
+
 /**
  * Writes one message per frame through a bounded queue (D-080). `write` of a notification resolves when the queue has
  * room for another; answers wait for nothing, but are not handed to a socket that is behind (D-082).
@@ -35,7 +42,7 @@ export interface SocketWriterOptions {
 export class SocketWriter extends AbstractMessageWriter {
   readonly #options: SocketWriterOptions;
   readonly #socket: WebSocket;
-  #queue: { readonly text: string; readonly isAnswer: boolean }[] = [];
+  #queue: Waiting[] = [];
   #length = 0;
   #answers = 0;
   #stopsReading = false;
@@ -62,11 +69,11 @@ export class SocketWriter extends AbstractMessageWriter {
 
   /** Messages for a closed connection are dropped: the close event tells the owner. */
   async write(message: Message): Promise<void> {
-    const { text } = encodeFrame(message, MAX_CLIENT_FRAME_BYTES);
     if (this.#closed) return;
+    const frame = encode(message);
     const isAnswer = Messages.isResponse(message);
-    this.#queue.push({ text, isAnswer });
-    this.#length += text.length;
+    this.#queue.push({ frame, isAnswer });
+    this.#length += frame.length;
     if (isAnswer) this.#answers += 1;
     this.#send();
     if (!isAnswer && this.#isFull()) return this.#vacancy.pass;
@@ -79,9 +86,10 @@ export class SocketWriter extends AbstractMessageWriter {
   /** What waits is sent first, unless the other side is too slow for it. */
   close(reason: CloseReason): void {
     if (this.#closed) return;
-    const waiting = reason === "too_slow" ? [] : this.#queue;
+    if (reason !== "too_slow") {
+      for (const { frame } of this.#queue.splice(0)) this.#hand(frame);
+    }
     this.#stop();
-    for (const { text } of waiting) this.#socket.send(text);
     this.#socket.close(CLOSE_CODES[reason]);
     this.fireClose();
   }
@@ -90,12 +98,23 @@ export class SocketWriter extends AbstractMessageWriter {
     while (!this.#isBehind) {
       const next = this.#queue.shift();
       if (next === undefined) break;
-      this.#length -= next.text.length;
+      this.#length -= next.frame.length;
       if (next.isAnswer) this.#answers -= 1;
-      this.#socket.send(next.text, this.#onSent);
+      this.#hand(next.frame);
       this.#isBehind = this.#socket.bufferedAmount > UNSENT_BYTES.stop;
     }
     this.#watchLimits();
+  }
+
+  #hand(frame: string | Buffer): void {
+    if (typeof frame === "string") {
+      this.#socket.send(frame, this.#onSent);
+    } else {
+      this.#socket.send(frame, { binary: false }, () => {
+        frame.fill(0);
+        this.#onSent();
+      });
+    }
   }
 
   readonly #onSent = (): void => {
@@ -128,10 +147,20 @@ export class SocketWriter extends AbstractMessageWriter {
   #stop(): void {
     this.#closed = true;
     clearTimeout(this.#fullTimer);
+    for (const { frame } of this.#queue) if (typeof frame !== "string") frame.fill(0);
     this.#queue = [];
     this.#vacancy.open();
     this.#caughtUp.open();
   }
+}
+
+function encode(message: Message): string | Buffer {
+  const found = secretIn(message);
+  if (found === null) return encodeFrame(message, MAX_CLIENT_FRAME_BYTES).text;
+  const frame = found.secret.frameOf(found.message);
+  if (frame.length <= MAX_CLIENT_FRAME_BYTES) return frame;
+  frame.fill(0);
+  throw overCap(MAX_CLIENT_FRAME_BYTES);
 }
 
 /** One promise for all that wait until it opens again. */
