@@ -1,6 +1,7 @@
-import type { CookieClient } from "@cookie-agent/sdk/client";
+import { type CookieClient, connectDaemon } from "@cookie-agent/sdk/client";
 import { isCookieError } from "@cookie-agent/sdk/protocol";
 import { string } from "@oclif/core/flags";
+import { dataDirOption } from "./data-dir-flag.ts";
 import { usageError } from "./exit-code.ts";
 import { withLocalKernel } from "./open-kernel.ts";
 
@@ -27,8 +28,7 @@ export async function withClient<T>(
   work: (client: CookieClient) => Promise<T>,
 ): Promise<T> {
   if (namesDaemon(flags)) return withDaemon(flags, work);
-  const dataDir = flags["data-dir"];
-  return withLocalKernel(dataDir === undefined ? {} : { dataDir }, ({ client }) => work(client));
+  return withLocalKernel(dataDirOption(flags["data-dir"]), ({ client }) => work(client));
 }
 
 /** A client of the daemon, for what only a process that goes on can do. */
@@ -65,7 +65,6 @@ function requireToken(flag: string | undefined): string {
 }
 
 async function connect(url: string | undefined, token: string): Promise<CookieClient> {
-  const { connectDaemon } = await import("@cookie-agent/sdk/client");
   try {
     return await connectDaemon({ ...(url !== undefined && { url }), token });
   } catch (error) {

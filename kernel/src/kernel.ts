@@ -273,6 +273,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
       return near;
     },
     async listen({ port = config.server.port } = {}) {
+      if (endpoint !== null) throw new CookieError("engine", "the kernel listens already");
       const { host } = config.server;
       if (host !== SERVED_HOST) {
         const advice = `only "${SERVED_HOST}" is served; use a tunnel to reach it from elsewhere`;

@@ -71,8 +71,8 @@ const EXPORTS = {
   type ProgressNote
 `,
   "sdk/src/client/index.ts": `
-  CookieClient, DEFAULT_DAEMON_URL, checkDaemonToken, checkDaemonUrl, connectDaemon,
-  type ConnectDaemonOptions, type ConnectionState, type SessionNews, type SubscribeOptions
+  CookieClient, connectDaemon, type ConnectDaemonOptions, type ConnectionState, type SessionNews,
+  type SubscribeOptions
 `,
   "kernel/src/index.ts": `
   ConfigError, grantTrust, inspectContents, inspectPlugin, inspectSetup, listTrust, openKernel,

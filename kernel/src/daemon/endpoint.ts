@@ -13,7 +13,7 @@ import { judgeRequest } from "./judge-request.ts";
 const HOST = "127.0.0.1";
 /** Connections at a time, those included that have not said yet what they want. */
 const MAX_CONNECTIONS = 256;
-/** Within this a request has to have come. */
+/** Within this a request has to have come; looked at as often, so it may have twice as long. */
 const REQUEST_TIMEOUT_MS = 5000;
 /** For the other side to say goodbye. */
 const GOODBYE_MS = 1000;

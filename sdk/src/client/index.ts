@@ -5,4 +5,3 @@ export {
   type SessionNews,
   type SubscribeOptions,
 } from "./cookie-client.ts";
-export { checkDaemonToken, checkDaemonUrl, DEFAULT_DAEMON_URL } from "./daemon-address.ts";

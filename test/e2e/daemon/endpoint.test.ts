@@ -1,6 +1,7 @@
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { fixturePlugin } from "../../support/fixture-plugin.ts";
@@ -132,6 +133,22 @@ describe("who may connect", () => {
     ]) {
       expect(await status({ host }), host).toBe(403);
     }
+  });
+
+  test.for([
+    ["none", ""],
+    ["two", "Host: 127.0.0.1\r\nHost: 127.0.0.1\r\n"],
+    ["an empty one", "Host:\r\n"],
+  ])("[D-005] one Host has to be named, %s is refused", async ([_, lines]) => {
+    const daemon = await openDaemon();
+    const socket = connect(Number(portOf(daemon)), "127.0.0.1");
+    onTestFinished(() => void socket.destroy());
+    const upgrade = "Connection: Upgrade\r\nUpgrade: websocket";
+    socket.write(
+      `GET /ws HTTP/1.1\r\n${lines}${upgrade}\r\nAuthorization: Bearer ${daemon.token}\r\n\r\n`,
+    );
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 403 /);
   });
 
   test("[D-006] the path is exactly /ws, and /healthz says ok to whoever is local", async () => {

@@ -146,15 +146,22 @@ test("[D-151] a message over the cap is not written: an answer becomes an error,
   });
 });
 
-test("[D-100] what waits is sent before the goodbye, which says why", async () => {
-  const { transport, peer } = await connect();
-  void transport.writer.write(news("last words"));
-  transport.close("going_away");
-  await transport.writer.write(news("too late"));
-  await peer.closed;
-  expect(peer.texts).toEqual([JSON.stringify(news("last words"))]);
-  expect(peer.closeCode).toBe(1001);
-});
+test.for([
+  ["going_away", 1001],
+  ["no_handshake", 1008],
+  ["done", 1000],
+] as const)(
+  "[D-025] [D-100] what waits is sent before the goodbye, which says why: %s is %i",
+  async ([reason, code]) => {
+    const { transport, peer } = await connect();
+    void transport.writer.write(news("last words"));
+    transport.close(reason);
+    await transport.writer.write(news("too late"));
+    await peer.closed;
+    expect(peer.texts).toEqual([JSON.stringify(news("last words"))]);
+    expect(peer.closeCode).toBe(code);
+  },
+);
 
 test("[D-088] the bytes of a message are wiped once it is read", () => {
   const socket = Object.assign(new EventEmitter(), { pause() {}, resume() {} });
