@@ -96,7 +96,7 @@ describe("the states of the disk in which a crash may leave it", () => {
       false,
     ],
     [
-      "[power lost: publication, append, sync, approval, tool call, artifact, metadata, settings, branch] [S-238] unsynced bytes and names are gone",
+      "[power lost: publication, append, sync, approval, tool call, artifact, metadata, settings, branch] [S-104] [S-238] unsynced bytes and names are gone",
       "lost names",
       false,
     ],

@@ -45,6 +45,11 @@ export interface ArtifactStore {
   /** Stores `bytes`; equal content is stored once and made young again (T-146). */
   put(rootId: SessionId, bytes: Uint8Array): Promise<StoredArtifact>;
   /**
+   * Makes the names of what was published for the tree so far durable, as their content is already; to be awaited before
+   * a log refers to them (S-104). Rejects with the system's error.
+   */
+  syncNames(rootId: SessionId): Promise<void>;
+  /**
    * Finds an artifact in the caller's tree, among the shared ones, then in the other trees of the project. Content
    * is checked against its digest when this process first reads it. Rejects with `artifact_missing` or
    * `artifact_corrupt`.

@@ -14,6 +14,7 @@ import type {
 } from "./artifact-store.ts";
 import { digestFile } from "./digest-file.ts";
 import { TemporaryFile } from "./temporary-file.ts";
+import { UnsyncedNames } from "./unsynced-names.ts";
 
 const SHARED_DIRECTORY = "artifacts.shared";
 const TREE_DIRECTORY = "artifacts";
@@ -34,6 +35,7 @@ class LocalArtifactStore implements ArtifactStore {
   readonly #published = new Map<string, Set<Digest>>();
   /** By directory: what was old and referred to when it was last looked for. */
   readonly #live = new Map<string, Set<Digest>>();
+  readonly #names = new UnsyncedNames();
 
   constructor(storeDir: string) {
     this.#storeDir = storeDir;
@@ -59,7 +61,10 @@ class LocalArtifactStore implements ArtifactStore {
     const target = join(directory, sha256);
     this.#guard(directory, sha256);
     const known = this.#checked.get(target);
-    if (known !== undefined && refresh(target, known.byteLength)) return known;
+    if (known !== undefined && refresh(target, known.byteLength)) {
+      this.#names.add(directory);
+      return known;
+    }
     const file = await TemporaryFile.create(directory, `.${sha256}.${randomUUID()}.tmp`);
     try {
       await file.append(bytes);
@@ -68,6 +73,11 @@ class LocalArtifactStore implements ArtifactStore {
       file.discard();
     }
     return file.seal();
+  }
+
+  async syncNames(rootId: SessionId): Promise<void> {
+    await this.#names.sync(this.#treeDirectory(rootId));
+    await this.#names.sync(join(this.#storeDir, SHARED_DIRECTORY));
   }
 
   async open(rootId: SessionId, sha256: Digest): Promise<OpenedArtifact> {
@@ -143,6 +153,8 @@ class LocalArtifactStore implements ArtifactStore {
     } else {
       await file.moveTo(target);
     }
+    // Also for what was there: who put it there may have died before its name was durable.
+    this.#names.add(file.directory);
   }
 
   /** Whether `target` is there and, checked once per process, holds what its name says. */

@@ -45,6 +45,8 @@ export interface EventLogOptions {
   readonly observer: LogObserver;
   /** Told of each event of the log once, in seq order, whatever a revert does. */
   onEvent?(event: StoredEvent): void;
+  /** Makes durable what the next events may refer to; they are not written before (S 4.1). */
+  syncReferences?(): Promise<void>;
   /** The session as lists show it now; asked for at publication. */
   metadata(): StoredMetadata;
   /** Told of each new event after subscribers, and only once it is on disk. */
@@ -257,6 +259,7 @@ export class EventLog {
     this.#requireWritable();
     if (drafts.length === 0) return [];
     await this.#writer?.ensureWhole();
+    await this.#syncReferences();
     try {
       const admitted = this.#admit(drafts);
       const events = await this.#record(admitted);
@@ -318,6 +321,14 @@ export class EventLog {
       this.#buffer.push(...events);
     }
     return events;
+  }
+
+  async #syncReferences(): Promise<void> {
+    try {
+      await this.#options.syncReferences?.();
+    } catch (error) {
+      throw storageFailed(this.sessionId, error);
+    }
   }
 
   async #write(writer: LogWriter, drafts: readonly EventDraft[]): Promise<StoredEvent[]> {

@@ -113,6 +113,7 @@ export class SessionBuilder {
       store: services.store,
       sync: this.#sync,
       observer,
+      syncReferences: () => services.stages.artifacts.syncNames(rootSessionId),
       metadata: () => actor.meta(),
       onEvent: (event) => ledger.apply(event),
       ...(services.onRecorded && { onRecorded: services.onRecorded }),

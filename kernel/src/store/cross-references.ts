@@ -3,6 +3,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { Digest, SessionId } from "@cookie-agent/sdk/protocol";
 import * as z from "zod";
+import { syncDirectory } from "../support/durable-replace.ts";
 import { withFileLock } from "../support/file-lock.ts";
 import { hasCode } from "../support/has-code.ts";
 import { syncData } from "../support/sync-data.ts";
@@ -33,7 +34,9 @@ export async function recordCrossReferences(
       constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | (constants.O_NOFOLLOW ?? 0);
     const ledger = await open(join(storeDirectory, LEDGER_FILE), flags, 0o600);
     try {
-      const separator = (await endsTorn(ledger)) ? "\n" : "";
+      const { size } = await ledger.stat();
+      if (size === 0) await syncDirectory(storeDirectory);
+      const separator = (await endsTorn(ledger, size)) ? "\n" : "";
       await ledger.writeFile(separator + lines.join(""));
       await syncData(ledger.fd);
     } finally {
@@ -63,8 +66,7 @@ export async function readCrossReferences(storeDirectory: string): Promise<Cross
   }
 }
 
-async function endsTorn(ledger: FileHandle): Promise<boolean> {
-  const { size } = await ledger.stat();
+async function endsTorn(ledger: FileHandle, size: number): Promise<boolean> {
   if (size === 0) return false;
   const { buffer } = await ledger.read(Buffer.alloc(1), 0, 1, size - 1);
   return buffer[0] !== NEWLINE;

@@ -1,5 +1,6 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import {
   type SessionId,
   SessionList,
@@ -50,6 +51,7 @@ export async function expectIntact(struck: Struck, known: Known): Promise<void> 
     expect(openEnds(events)).toEqual({ runs: [], calls: [] });
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
     if (session !== undefined) expectKnown(events, known, struck.lost);
+    if (log !== undefined) await expectRetained(dirname(dirname(log)), events);
     expect(pairingProblems(lastRequest(server))).toEqual([]);
     await expectListed(kernel, used, events);
     for (const fork of forks) {
@@ -78,6 +80,18 @@ function expectKnown(events: readonly StoredEvent[], known: Known, lost: Struck[
   expect(missing.map(({ what }) => what)).toEqual([]);
 }
 
+/** What the log says is kept of a call's output is there, whole. */
+async function expectRetained(store: string, events: readonly StoredEvent[]): Promise<void> {
+  const digests = new Set(JSON.stringify(events).match(/(?<="sha256":")[0-9a-f]{64}/g));
+  if (digests.size === 0) return;
+  const names = await readdir(store, { recursive: true });
+  for (const digest of digests) {
+    const path = names.find((name) => basename(name) === digest);
+    expect(path, `artifact ${digest}`).toBeDefined();
+    expect(sha256(await readFile(join(store, path ?? "")))).toBe(digest);
+  }
+}
+
 async function expectListed(
   kernel: TestKernel,
   session: SessionId,
@@ -102,6 +116,10 @@ async function expectMarks(project: TempProject, log: string): Promise<void> {
   for (const mark of marks) {
     expect(started).toContainEqual(expect.stringContaining(`echo ${mark} >>`));
   }
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash("sha256").update(bytes).digest("hex");
 }
 
 export function lastRequest(server: ModelServer) {
