@@ -223,7 +223,7 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
   });
 
   const sweep = setTimeout(() => {
-    artifacts.sweepTemporaries().catch((error: unknown) => {
+    Promise.all([artifacts.sweepTemporaries(), store.sweep()]).catch((error: unknown) => {
       logger.log("warn", "old temporary files could not be removed", { error: String(error) });
     });
   }, SWEEP_DELAY_MS);

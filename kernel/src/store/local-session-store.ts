@@ -122,7 +122,17 @@ class LocalSessionStore implements SessionStore {
   }
 
   acquire(rootId: SessionId): Promise<TreeLease | undefined> {
-    return this.#withTree(rootId, () => this.#take(rootId, treeLockPath(this.directory, rootId)));
+    return this.#withTree(rootId, async () => {
+      const held = this.#leases.get(rootId);
+      if (held !== undefined) return held;
+      const lease = await this.#take(rootId, treeLockPath(this.directory, rootId));
+      if (lease !== undefined) {
+        const { sweepTree } = await import("./sweep-leftovers.ts");
+        const root = join(this.directory, rootId);
+        sweepTree(root, join(root, CHILDREN));
+      }
+      return lease;
+    });
   }
 
   access(rootId: SessionId): Promise<"owned" | "free" | "foreign"> {
@@ -181,16 +191,18 @@ class LocalSessionStore implements SessionStore {
   }
 
   async writeIndex(rootId: SessionId, index: ChildIndex): Promise<void> {
-    if (!this.#leases.has(rootId)) throw sessionForeign(rootId);
     const path = indexPath(join(this.directory, rootId, CHILDREN));
-    await replaceCacheFile(path, `${JSON.stringify(index, null, 2)}\n`);
+    await this.#withLease(rootId, rootId, () =>
+      replaceCacheFile(path, `${JSON.stringify(index, null, 2)}\n`),
+    );
   }
 
   async writeMetadata(metadata: StoredMetadata): Promise<void> {
     const { origin, session_id: sessionId } = metadata;
     const rootId = origin.type === "root" ? sessionId : origin.root_session_id;
-    if (!this.#leases.has(rootId)) throw sessionForeign(sessionId);
-    await replaceMetadataFile(this.#directoryOf({ sessionId, rootId }), metadata);
+    await this.#withLease(rootId, sessionId, () =>
+      replaceMetadataFile(this.#directoryOf({ sessionId, rootId }), metadata),
+    );
   }
 
   async recordCrossReferences(references: readonly CrossReference[]): Promise<void> {
@@ -215,6 +227,11 @@ class LocalSessionStore implements SessionStore {
     });
   }
 
+  async sweep(): Promise<void> {
+    const { sweepStore } = await import("./sweep-leftovers.ts");
+    await sweepStore(this.directory);
+  }
+
   async close(): Promise<void> {
     for (const lease of this.#leases.values()) lease.release();
   }
@@ -229,7 +246,7 @@ class LocalSessionStore implements SessionStore {
       throw new Error(`its metadata cannot be read: ${reading.problem}`);
     }
     const metadata = requireRoot(rootId, await this.#options.rebuildMetadata(location));
-    if (this.#leases.has(rootId)) await replaceMetadataFile(directory, metadata);
+    if (this.#leases.has(rootId)) await this.writeMetadata(metadata);
     return metadata;
   }
 
@@ -301,6 +318,14 @@ class LocalSessionStore implements SessionStore {
     const lease = new LocalTreeLease(rootId, lock, () => this.#leases.delete(rootId));
     this.#leases.set(rootId, lease);
     return lease;
+  }
+
+  /** One after the other with what else is done to the tree here, so that a sweep meets nothing on its way. */
+  #withLease(rootId: SessionId, sessionId: SessionId, write: () => Promise<void>): Promise<void> {
+    return this.#withTree(rootId, () => {
+      if (!this.#leases.has(rootId)) throw sessionForeign(sessionId);
+      return write();
+    });
   }
 
   /** Operations on the lock of one tree wait for each other: a second try in this process would fail. */

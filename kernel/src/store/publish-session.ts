@@ -11,7 +11,7 @@ export interface PublicationSteps {
   readonly target: string;
   /** The directory exists already: children were published before their root (S 1.4). */
   readonly merge: boolean;
-  /** The lease of the tree, taken now if it is not held yet: everything but the rename is done. */
+  /** The lease of the tree, taken now if it is not held yet: what lies in `staged` is known to have a living writer. */
   lock(staged: string): Promise<TreeLease>;
 }
 
@@ -28,10 +28,10 @@ export async function publishSession(
   let moved = false;
   try {
     await mkdir(staged, { mode: 0o700 });
+    const lease = await lock(staged);
     await writeLog(logPath(staged), publication.bytes);
     await writeFile(metadataPath(staged), encodeMetadata(publication.metadata), { mode: 0o600 });
     await syncDirectory(staged);
-    const lease = await lock(staged);
     if (merge) {
       await moveInto(staged, target);
     } else {

@@ -113,6 +113,8 @@ export interface SessionStore {
    * Rejects with `storage_failed`; nothing of it is then left that looks like a session, or everything.
    */
   remove(rootId: SessionId): Promise<void>;
+  /** Removes what writers that died have left, beside the trees; what lies inside one goes when it is acquired. */
+  sweep(): Promise<void>;
   /** Releases every lease. */
   close(): Promise<void>;
 }

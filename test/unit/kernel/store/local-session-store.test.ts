@@ -14,7 +14,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { SessionId } from "@cookie-agent/sdk/protocol";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
@@ -413,5 +413,83 @@ describe("metadata", () => {
     };
     expect(await triesOn("linux")).toBe(1);
     expect(await triesOn("win32")).toBe(50);
+  });
+});
+
+describe("what writers that died have left", () => {
+  const HOURS_AGO = new Date(Date.now() - 2 * 60 * 60 * 1000);
+
+  /** A publication that was cut off: its directory, two hours old. */
+  async function leaveStaged(directory: string, sessionId: SessionId): Promise<string> {
+    const staged = join(directory, `.${sessionId}.${createId()}.tmp`);
+    await mkdir(staged);
+    await writeFile(join(staged, "events.jsonl"), log);
+    await utimes(staged, HOURS_AGO, HOURS_AGO);
+    return staged;
+  }
+
+  test("[S-274] inside a tree it goes when the tree is taken, and not while another process has it", async () => {
+    const first = await openStore();
+    const { sessionId, root } = await publishRoot(first);
+    const childId = await publishChild(first, sessionId);
+    await first.close();
+    const clean = await contents(root);
+    const child = join(root, "subagents", childId);
+    await leaveStaged(join(root, "subagents"), createId<SessionId>());
+    for (const path of [
+      join(root, ".metadata.0123456789abcdef.tmp"),
+      join(root, "subagents", ".index.json.0123456789abcdef.tmp"),
+      join(child, ".metadata.0123456789abcdef.tmp"),
+    ]) {
+      await writeFile(path, "half");
+    }
+    const left = await contents(root);
+    const holder = await holdElsewhere(join(root, "owner.lock"));
+    const second = await openStore();
+    expect(await second.acquire(sessionId)).toBeUndefined();
+    await second.sweep();
+    expect(await contents(root)).toEqual(left);
+    await holder.kill();
+    await second.acquire(sessionId);
+    expect(await contents(root)).toEqual(clean);
+  });
+
+  test("[S-274] a cache that is on its way here is not taken for one", async () => {
+    const store = await openStore();
+    const { sessionId } = await publishRoot(store);
+    await store.close();
+    const again = await openStore();
+    const held = await again.acquire(sessionId);
+    const writes = Array.from({ length: 20 }, () => again.writeMetadata(metadataOf(sessionId)));
+    const taken = Array.from({ length: 20 }, () => again.acquire(sessionId));
+    await Promise.all(writes);
+    for (const lease of await Promise.all(taken)) expect(lease).toBe(held);
+  });
+
+  test("[S-274] a publication of a root goes when it is old and nobody holds it", async () => {
+    const store = await openStore();
+    const { sessionId } = await publishRoot(store);
+    const dead = await leaveStaged(store.directory, createId<SessionId>());
+    const young = await leaveStaged(store.directory, createId<SessionId>());
+    await utimes(young, new Date(), new Date());
+    const locked = await leaveStaged(store.directory, createId<SessionId>());
+    const holder = await holdElsewhere(join(locked, "owner.lock"));
+    await utimes(locked, HOURS_AGO, HOURS_AGO);
+    // a root that joins its children is locked in its place, by us
+    const merging = await leaveStaged(store.directory, sessionId);
+    const removed = join(store.directory, `.removed-${sessionId}.00.tmp`);
+    await mkdir(removed);
+    const link = join(store.directory, `.${createId()}.${createId()}.tmp`);
+    await symlink(home, link);
+
+    await store.sweep();
+    const there = await readdir(store.directory);
+    for (const path of [dead, removed]) expect(there).not.toContain(basename(path));
+    for (const path of [young, locked, merging, link]) expect(there).toContain(basename(path));
+    await holder.kill();
+    await store.close();
+    await store.sweep();
+    expect(await readdir(store.directory)).not.toContain(basename(locked));
+    expect(await readdir(store.directory)).not.toContain(basename(merging));
   });
 });

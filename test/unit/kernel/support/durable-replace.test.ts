@@ -47,3 +47,17 @@ test("[C-001] the bytes are durable before the rename, the name after it", async
     `sync ${directory}`,
   ]);
 });
+
+test("[S-274] what a writer that died has left goes with the next one, and nothing else", async () => {
+  const directory = await makeDirectory();
+  const path = join(directory, "state.json");
+  for (const name of ["state.json.77-0123456789ab.tmp", "state.json.mine.tmp", "other.1-0.tmp"]) {
+    await writeFile(join(directory, name), "half");
+  }
+  await durableReplace(path, Buffer.from("one"));
+  expect((await readdir(directory)).sort()).toEqual([
+    "other.1-0.tmp",
+    "state.json",
+    "state.json.mine.tmp",
+  ]);
+});
