@@ -13,7 +13,7 @@ describe("a clock that jumps back and far ahead", () => {
     vi.useRealTimers();
   });
 
-  test("[clock jump: publication, append, approval, settings, branch, recovery, opening] [S-037] at everything that happens: no time runs back, nothing ends early, and the next kernel goes on", async () => {
+  test("[clock jump: publication, append, approval, settings, grants, compaction, branch, recovery, opening] [S-037] at everything that happens: no time runs back, nothing ends early, and the next kernel goes on", async () => {
     const { project, server, gates } = await scriptProject();
     const startMs = Date.now();
     let jumps = 0;
@@ -28,6 +28,7 @@ describe("a clock that jumps back and far ahead", () => {
     session.onLearned = jump;
     await session.play();
     expect(session.refused).toEqual([]);
+    expect(session.grant).toBe("taken back");
     expect(jumps).toBeGreaterThan(50);
     const types = [...session.seen.values()].map(({ payload }) => payload.type);
     expect(types.filter((type) => /failed|expired|interrupted|abandoned/.test(type))).toEqual([]);

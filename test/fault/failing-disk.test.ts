@@ -34,15 +34,15 @@ const FAILURES: Readonly<Record<string, Failure>> = {
 describe("a disk that fails for a while", () => {
   test.for<readonly [string, keyof typeof FAILURES]>([
     [
-      "[disk full: publication, append, sync, approval, tool call, artifact, metadata, settings, branch] [B104] [S-047] [S-246] becomes full",
+      "[disk full: publication, append, sync, approval, tool call, artifact, metadata, settings, grants, compaction, branch] [B104] [S-047] [S-246] becomes full",
       "full",
     ],
     [
-      "[I/O error: publication, append, sync, approval, tool call, artifact, metadata, settings, branch] [S-026] [S-047] [S-246] reports errors",
+      "[I/O error: publication, append, sync, approval, tool call, artifact, metadata, settings, grants, compaction, branch] [S-026] [S-047] [S-246] reports errors",
       "broken",
     ],
     [
-      "[read-only: publication, append, sync, approval, tool call, artifact, metadata, settings, branch] [S-047] [S-246] takes no change",
+      "[read-only: publication, append, sync, approval, tool call, artifact, metadata, settings, grants, compaction, branch] [S-047] [S-246] takes no change",
       "read-only",
     ],
   ])(

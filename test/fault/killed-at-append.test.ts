@@ -11,10 +11,10 @@ const EVERY_MOMENT = process.env["COOKIE_FAULT_RUNS"] === "all";
 
 describe("a kernel that is killed at an append", () => {
   test.for(KILL_MOMENTS.map((when, index) => [when, index] as const))(
-    "[killed: append, sync, approval, tool call] [S-095] [S-097] [S-098] [S-249] SIGKILL at every append of a script (%s) loses nothing that a client was told",
+    "[killed: append, sync, approval, tool call, grants, compaction] [S-095] [S-097] [S-098] [S-249] SIGKILL at every append of a script (%s) loses nothing that a client was told",
     { timeout: 600_000 },
     async ([when, index]) => {
-      const step = EVERY_MOMENT ? 1 : KILL_MOMENTS.length;
+      const step = EVERY_MOMENT ? 1 : KILL_MOMENTS.length + 1;
       let at = 1 + index;
       while (await strike(at, when)) at += step;
       expect(at).toBeGreaterThan(20);

@@ -24,6 +24,8 @@ export const PLACES = {
   artifact: "large output is stored",
   metadata: "a cache is replaced",
   settings: "rules or the title of a session are changed",
+  grants: "an answer is remembered for a tree of sessions or taken back",
+  compaction: "a summary takes the place of a conversation",
   branch: "a session is reverted or forked",
   removal: "a session is removed",
   plugin: "a plugin is asked",

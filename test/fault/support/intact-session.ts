@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import {
   type SessionId,
   SessionList,
+  SessionPermissionExplain,
   STREAM_EVENTS,
   type StoredEvent,
 } from "@cookie-agent/sdk/protocol";
@@ -12,9 +13,11 @@ import type { ModelServer } from "../../support/model-server.ts";
 import { openTestKernel, type TestKernel } from "../../support/open-test-kernel.ts";
 import { findLogs, payloadsOf, readLog } from "../../support/session-log.ts";
 import type { TempProject } from "../../support/temp-project.ts";
-import { openEnds, sessionOf } from "./log-lines.ts";
+import { openEnds, openQuestions, sessionOf } from "./log-lines.ts";
 import { pairingProblems } from "./paired-results.ts";
-import type { ScriptedSession } from "./scripted-session.ts";
+import { GRANTED_COMMAND, type ScriptedSession, SUMMARY } from "./scripted-session.ts";
+
+const CHECKPOINT = "context_checkpoint_committed";
 
 export interface Struck {
   readonly project: TempProject;
@@ -25,14 +28,14 @@ export interface Struck {
 }
 
 /** What a client knew of a session when a fault struck. */
-export type Known = Pick<ScriptedSession, "seen" | "promised" | "forks" | "sessionId">;
+export type Known = Pick<ScriptedSession, "seen" | "promised" | "forks" | "sessionId" | "grant">;
 
 /**
  * Opens the store that a fault has left with a new kernel and compares it with what a client knew: nothing that it
  * was told is lost, nothing is half there, what was open is settled, and the next run works.
  */
 export async function expectIntact(struck: Struck, known: Known): Promise<void> {
-  const { seen, promised, forks, sessionId } = known;
+  const { seen, promised, forks, sessionId, grant } = known;
   const { project, server, dataDir } = struck;
   const logs = await findLogs({ stateDir: dataDir ?? project.stateDir });
   const log = logs.find((path) => sessionOf(path) === sessionId);
@@ -52,7 +55,11 @@ export async function expectIntact(struck: Struck, known: Known): Promise<void> 
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
     if (session !== undefined) expectKnown(events, known, struck.lost);
     if (log !== undefined) await expectRetained(dirname(dirname(log)), events);
+    expect(openQuestions(events)).toEqual([]);
     expect(pairingProblems(lastRequest(server))).toEqual([]);
+    const isSummarized = events.some(({ payload: { type } }) => type === CHECKPOINT);
+    expect(JSON.stringify(lastRequest(server).body).includes(SUMMARY)).toBe(isSummarized);
+    await expectGrant(kernel, { used, events, grant: session === undefined ? "none" : grant });
     await expectListed(kernel, used, events);
     for (const fork of forks) {
       const copied = await kernel.client.readEvents(fork.sessionId);
@@ -82,7 +89,8 @@ function expectKnown(events: readonly StoredEvent[], known: Known, lost: Struck[
 
 /** What the log says is kept of a call's output is there, whole. */
 async function expectRetained(store: string, events: readonly StoredEvent[]): Promise<void> {
-  const digests = new Set(JSON.stringify(events).match(/(?<="sha256":")[0-9a-f]{64}/g));
+  const results = payloadsOf(events, "tool_call_terminated").map(({ result }) => result);
+  const digests = new Set(JSON.stringify(results).match(/(?<="sha256":")[0-9a-f]{64}/g));
   if (digests.size === 0) return;
   const names = await readdir(store, { recursive: true });
   for (const digest of digests) {
@@ -90,6 +98,30 @@ async function expectRetained(store: string, events: readonly StoredEvent[]): Pr
     expect(path, `artifact ${digest}`).toBeDefined();
     expect(sha256(await readFile(join(store, path ?? "")))).toBe(digest);
   }
+}
+
+/** A remembered answer holds from when it was given until a stricter rule is in force or promised, and never again. */
+async function expectGrant(
+  { client }: TestKernel,
+  {
+    used,
+    events,
+    grant,
+  }: { used: SessionId; events: readonly StoredEvent[]; grant: Known["grant"] },
+): Promise<void> {
+  const { explanation } = await client.request(SessionPermissionExplain, {
+    session_id: used,
+    tool: "bash",
+    arguments: { command: GRANTED_COMMAND },
+  });
+  const holds = explanation.tree_grant_id !== undefined;
+  const isTightened = events.some(
+    ({ payload }) =>
+      payload.type === "session_permission_overlay_set" &&
+      payload.overlay.rules.some(({ action }) => action === "bash"),
+  );
+  if (grant === "taken back" || isTightened) expect(holds).toBe(false);
+  else if (grant === "given") expect(holds).toBe(true);
 }
 
 async function expectListed(

@@ -88,3 +88,15 @@ export function openEnds(events: readonly LoggedEvent[]): OpenEnds {
     [...counts].filter(([, count]) => count !== 0).map(([id]) => id);
   return { runs: uneven(runs), calls: uneven(calls) };
 }
+
+/** Questions to internal agents that have no terminal event, by invocation. */
+export function openQuestions(events: readonly LoggedEvent[]): string[] {
+  const open = new Set<string>();
+  for (const { payload } of events) {
+    if (payload.type === "internal_agent_started") open.add(payload.invocation_id);
+    else if (/^internal_agent_(completed|failed|cancelled|interrupted)$/.test(payload.type)) {
+      if ("invocation_id" in payload) open.delete(payload.invocation_id as string);
+    }
+  }
+  return [...open];
+}

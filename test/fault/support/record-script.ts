@@ -61,8 +61,9 @@ export async function recordScript(): Promise<Recording> {
   const session = new ScriptedSession(kernel.client, gates);
   const known: Recording["known"] = [];
   session.onLearned = () => {
-    const { seen, promised, forks, sessionId } = session;
-    const now = { seen: new Map(seen), promised: [...promised], forks: [...forks], sessionId };
+    const { seen, promised, forks, sessionId, grant } = session;
+    const lists = { promised: [...promised], forks: [...forks] };
+    const now = { seen: new Map(seen), ...lists, sessionId, grant };
     known.push({ from: changes.length, known: now });
   };
   await session.play();
@@ -70,6 +71,10 @@ export async function recordScript(): Promise<Recording> {
   stop();
   marks[changes.length] = readMarks();
   expect(session.refused).toEqual([]);
+  // What the places of compaction and grants are about has happened.
+  expect(session.promised.map(({ what }) => what)).toContain("compact");
+  expect(session.grant).toBe("taken back");
+  expect(changes.some(({ path }) => path.endsWith("grant-invalidations.jsonl"))).toBe(true);
   return { project, server, base, changes, known, marks };
 }
 
@@ -77,6 +82,12 @@ export async function recordScript(): Promise<Recording> {
 export function knownAt({ known }: Recording, count: number): Known {
   const before = known.findLast(({ from }) => from <= count)?.known;
   return (
-    before ?? { seen: new Map(), promised: [], forks: [], sessionId: known[0]?.known.sessionId }
+    before ?? {
+      seen: new Map(),
+      promised: [],
+      forks: [],
+      sessionId: known[0]?.known.sessionId,
+      grant: "none",
+    }
   );
 }

@@ -10,6 +10,7 @@ import {
   type RunSelection,
   RunStart,
   RunSteer,
+  SessionCompact,
   SessionCreate,
   SessionFork,
   type SessionId,
@@ -21,12 +22,18 @@ import {
 import { type ModelServer, pick, type RecordedRequest } from "../../support/model-server.ts";
 import { agentDocument } from "../../support/open-test-kernel.ts";
 
-/** Two parallel commands and a file, an approval for each command, steering, and a long command that is cancelled. */
+/**
+ * Two parallel commands and a file, an approval for each command, one of them for the whole tree and later taken back,
+ * steering, a long command that is cancelled, and a summary.
+ */
 export const SCRIPT_AGENTS = { primary: agentDocument({ read: "allow", bash: "ask" }) };
 const SELECTION: RunSelection = {
   agent: "primary",
   model: { model: "custom.test/scripted", variant: null },
 };
+/** Approved for the tree. */
+export const GRANTED_COMMAND = "echo a >> marks; seq 1 3000";
+export const SUMMARY = "They worked.";
 const MAX_ANSWERS = 20;
 const TERMINAL = new Set(["run_completed", "run_failed", "run_cancelled", "run_interrupted"]);
 
@@ -51,6 +58,8 @@ export class ScriptedSession {
   /** Called with each thing that the client learns. */
   onLearned: () => void = () => undefined;
   sessionId: SessionId | undefined;
+  /** What became of the answer that was to hold for the tree. */
+  grant: "none" | "given" | "perhaps" | "taken back" = "none";
   /** The type of the terminal event that was seen last. */
   lastEnd: string | undefined;
   readonly #client: CookieClient;
@@ -72,10 +81,12 @@ export class ScriptedSession {
     await this.overlay("buffered.txt", false);
     await this.say("Work.");
     await this.overlay("note.txt");
+    await this.tighten();
     await this.say("Wait.");
     await this.say("Say.");
     await this.rename("A name");
     await this.revert(this.#seqOf("run_completed"));
+    await this.compact();
     await this.say("Say.");
     await this.fork(this.#seqOf("run_cancelled"));
   }
@@ -113,13 +124,30 @@ export class ScriptedSession {
     const rule = { action: "write", resource, effect: "deny" } as const;
     const set = () => this.#client.request(SessionPermissionSet, { session_id, ...rule });
     if (!isStored) await this.#try(`overlay ${resource}`, set);
-    else {
-      await this.#promise(`overlay ${resource}`, set, (events) =>
-        payloads(events, "session_permission_overlay_set").some(({ overlay }) =>
-          overlay.rules.some((each) => each.resource === resource),
-        ),
-      );
-    }
+    else await this.#promise(`overlay ${resource}`, set, hasRule(resource));
+  }
+
+  /** A stricter rule for commands, with which no remembered answer about one holds any more. */
+  async tighten(resource = "never-*"): Promise<void> {
+    const session_id = this.sessionId;
+    if (session_id === undefined) return;
+    if (this.grant === "given") this.#learnOfGrant("perhaps");
+    const rule = { action: "bash", resource, effect: "deny" } as const;
+    const set = () => this.#client.request(SessionPermissionSet, { session_id, ...rule });
+    const answer = await this.#promise(`tighten ${resource}`, set, hasRule(resource));
+    if (answer !== undefined) this.#learnOfGrant("taken back");
+  }
+
+  async compact(): Promise<void> {
+    const session_id = this.sessionId;
+    if (session_id === undefined) return;
+    const ask = () => this.#client.request(SessionCompact, { session_id, focus: null });
+    const isIn: Promised["isIn"] = (events) =>
+      payloads(events, "context_checkpoint_committed").length > 0;
+    const answer = await this.#try("compact", ask, isIn);
+    if (answer?.compacted !== true) return;
+    this.promised.push({ what: "compact", isIn });
+    this.onLearned();
   }
 
   async rename(title: string): Promise<void> {
@@ -155,6 +183,11 @@ export class ScriptedSession {
     const made = await this.#try(`fork ${through_seq}`, ask);
     if (made === undefined) return;
     this.forks.push({ sessionId: made.session_id, throughSeq: through_seq });
+    this.onLearned();
+  }
+
+  #learnOfGrant(grant: ScriptedSession["grant"]): void {
+    this.grant = grant;
     this.onLearned();
   }
 
@@ -204,7 +237,9 @@ export class ScriptedSession {
     const asked = payloads([...this.seen.values()], "approval_requested");
     const request = asked.find(({ request: { approval_id: id } }) => id === approval_id)?.request;
     if (request === undefined || this.sessionId === undefined) return;
-    const { revision: request_revision, operation_fingerprint } = request;
+    const { revision: request_revision, operation_fingerprint, evaluations } = request;
+    const isForTree =
+      this.grant === "none" && evaluations.some(({ label }) => label === GRANTED_COMMAND);
     const client_response_id = `answer-${approval_id}` as ClientKey;
     const answer = {
       session_id: this.sessionId,
@@ -212,7 +247,7 @@ export class ScriptedSession {
       request_revision,
       operation_fingerprint,
       client_response_id,
-      decision: "approve_once" as const,
+      decision: isForTree ? ("approve_tree" as const) : ("approve_once" as const),
     };
     const isIn: Promised["isIn"] = (events) =>
       payloads(events, "approval_user_decision_recorded").some(
@@ -228,6 +263,7 @@ export class ScriptedSession {
         return;
       }
       this.promised.push({ what: `approve ${approval_id}`, isIn });
+      if (isForTree) this.grant = "given";
       this.onLearned();
       return;
     }
@@ -293,6 +329,7 @@ export interface ScriptedGates {
 /** Lets a server answer as the script needs, whatever the kernel that asks has been through. */
 export function scriptAnswers(server: ModelServer): ScriptedGates {
   const { promise: until, resolve: open } = createDeferred();
+  server.answerAsides("context_compaction", { text: SUMMARY });
   server.otherwise((request) => {
     const { said, results } = newest(request);
     if (said === "Work." && results === 0) {
@@ -300,7 +337,7 @@ export function scriptAnswers(server: ModelServer): ScriptedGates {
         reasoning: "Hm.",
         text: ["Three ", "at once."],
         calls: [
-          command("echo a >> marks; seq 1 3000"),
+          command(GRANTED_COMMAND),
           command("echo b >> marks"),
           { name: "read", arguments: { filePath: "note.txt" } },
         ],
@@ -336,6 +373,13 @@ function newest(request: RecordedRequest): { said: string; results: number } {
   const said = typeof content === "string" ? content : String(pick(content, -1, "text"));
   const results = list.slice(at).filter((message) => pick(message, "role") === "tool").length;
   return { said, results };
+}
+
+function hasRule(resource: string): Promised["isIn"] {
+  return (events) =>
+    payloads(events, "session_permission_overlay_set").some(({ overlay }) =>
+      overlay.rules.some((each) => each.resource === resource),
+    );
 }
 
 export function payloads<T extends StoredEvent["payload"]["type"]>(

@@ -252,6 +252,7 @@ function failAfter(real: ArtifactStore, appends: number): ArtifactStore {
     locate: (rootId, digests) => real.locate(rootId, digests),
     collect: (place, mentioned) => real.collect(place, mentioned),
     release: (place) => real.release(place),
+    syncNames: (rootId) => real.syncNames(rootId),
     sweepTemporaries: () => real.sweepTemporaries(),
     async beginCapture(rootId, channel) {
       const file = await real.beginCapture(rootId, channel);

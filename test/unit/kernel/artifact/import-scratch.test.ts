@@ -26,6 +26,7 @@ async function openScratch(onBegin: () => Promise<unknown> = async () => undefin
     locate: store.locate.bind(store),
     collect: store.collect.bind(store),
     release: store.release.bind(store),
+    syncNames: store.syncNames.bind(store),
     sweepTemporaries: store.sweepTemporaries.bind(store),
     beginCapture: async (rootId) => {
       begun.push(rootId);

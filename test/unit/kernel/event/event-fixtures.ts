@@ -422,5 +422,7 @@ export class MemoryStore implements SessionStore {
 
   async remove(): Promise<void> {}
 
+  async sweep(): Promise<void> {}
+
   async close(): Promise<void> {}
 }

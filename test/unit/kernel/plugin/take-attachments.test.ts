@@ -20,6 +20,7 @@ test("[E-110] a cancelled call imports no further file, and takes none away", as
     locate: store.locate.bind(store),
     collect: store.collect.bind(store),
     release: store.release.bind(store),
+    syncNames: store.syncNames.bind(store),
     sweepTemporaries: store.sweepTemporaries.bind(store),
     beginCapture: (rootId: SessionId) => {
       imports += 1;

@@ -115,6 +115,7 @@ function failingStore(inner: SessionStore, disk: Disk): SessionStore {
     recordCrossReferences: (references) => inner.recordCrossReferences(references),
     crossReferences: () => inner.crossReferences(),
     remove: (rootId) => inner.remove(rootId),
+    sweep: () => inner.sweep(),
     close: () => inner.close(),
   };
 }

@@ -18,6 +18,7 @@ test("[E-111] of hundreds of images no more are read than it takes to see that t
     locate: store.locate.bind(store),
     collect: store.collect.bind(store),
     release: store.release.bind(store),
+    syncNames: store.syncNames.bind(store),
     sweepTemporaries: store.sweepTemporaries.bind(store),
     open: (...of: Parameters<typeof store.open>) => {
       opened += 1;
