@@ -15,7 +15,7 @@ import type {
   TreeLease,
 } from "../store/session-store.ts";
 import { BranchFold, type LogObserver } from "./branch-fold.ts";
-import { encodeEvents, joinLines, validateDraft } from "./encode-event.ts";
+import { type EncodedEvent, encodeEvents, joinLines, validateDraft } from "./encode-event.ts";
 import type { EventDraft } from "./event-draft.ts";
 import { EventStamper } from "./event-stamper.ts";
 import type { GroupCommit } from "./group-commit.ts";
@@ -332,19 +332,21 @@ export class EventLog {
   }
 
   async #write(writer: LogWriter, drafts: readonly EventDraft[]): Promise<StoredEvent[]> {
-    const streamed = this.#streams.take();
-    const events = this.#stamper.stamp([...streamed, ...drafts], this.#tipSeq + 1);
-    const all = encodeEvents(events, this.#context);
-    const streamLines = all.slice(0, streamed.length);
-    const lines = all.slice(streamed.length);
     const startByte = writer.byteLength;
-    const block = joinLines(all);
+    const streamed = this.#streams.take();
+    let all: EncodedEvent[];
+    let block: Uint8Array;
     try {
+      const events = this.#stamper.stamp([...streamed, ...drafts], this.#tipSeq + 1);
+      all = encodeEvents(events, this.#context);
+      block = joinLines(all);
       await writer.append(block);
     } catch (error) {
       this.#streams.giveBack(streamed);
       throw error;
     }
+    const streamLines = all.slice(0, streamed.length);
+    const lines = all.slice(streamed.length);
     const commitByte = this.#index.noteLines(streamLines, startByte);
     writer.keepUndurable(block.subarray(0, commitByte - startByte));
     for (const { event } of streamLines) this.#announce(event);
@@ -385,9 +387,21 @@ export class EventLog {
     }
   }
 
+  /** Of an event that is on disk. A log that cannot take it in would number the next one wrongly, so it is closed. */
   #announce(event: StoredEvent): void {
-    this.#fold.announce(event);
-    this.#tell(event);
+    try {
+      this.#fold.announce(event);
+      this.#tell(event);
+    } catch (cause) {
+      this.#closed = true;
+      this.#hub.close();
+      throw new CookieError(
+        "engine",
+        `event ${event.seq} of session ${this.sessionId} is recorded and could not be taken in; ` +
+          "open the session again",
+        { cause, data: { session_id: this.sessionId } },
+      );
+    }
   }
 
   #tell(event: StoredEvent): void {

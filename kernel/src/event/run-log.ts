@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import { isCookieError } from "@cookie-agent/sdk/protocol";
 import type { EventDraft } from "./event-draft.ts";
 
 /** A longer block could fill the queue of a subscriber that reads as fast as it can (S-063). */
@@ -14,8 +15,8 @@ export interface SessionRecord {
  * The log as one run writes it. What nothing has acted on yet is held and becomes durable in one block with what
  * follows it: a sync costs the same for one event as for ten, and a turn has many.
  *
- * Whoever acts on an event, asks a person, or waits for more than a moment flushes first. A run that ends in between
- * loses what was held as if it had ended a moment earlier.
+ * Whoever acts on an event, asks a person, or waits for more than a moment flushes first; so does whoever ends the run
+ * because something went wrong in between. A process that dies loses what was held as if it had died a moment earlier.
  */
 export class RunLog implements SessionRecord {
   readonly #record: SessionRecord;
@@ -82,7 +83,21 @@ export class RunLog implements SessionRecord {
     if (lost !== undefined) throw lost;
     for (let start = 0; start < drafts.length; start += MAX_BLOCK) {
       if (start > 0) await setImmediate();
-      await this.#record.append(drafts.slice(start, start + MAX_BLOCK));
+      await this.#append(drafts.slice(start, start + MAX_BLOCK));
     }
+  }
+
+  /** What must not follow fails the run, and takes nothing with it that came before: a turn was paid for and shown. */
+  async #append(block: readonly EventDraft[]): Promise<void> {
+    try {
+      await this.#record.append(block);
+    } catch (error) {
+      if (isCookieError(error, "engine")) await this.#keepBeginning(block).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #keepBeginning(block: readonly EventDraft[]): Promise<void> {
+    for (const draft of block) await this.#record.append([draft]);
   }
 }

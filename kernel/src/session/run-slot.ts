@@ -64,6 +64,7 @@ export class RunSlot {
     const { sessionId, rootSessionId, services, log, state, presence, gate, inputs } = this.#parts;
     const { budget } = this.#parts;
     const controller = new AbortController();
+    const runLog = new RunLog(log);
     const context: RunContext = new RunContext({
       sessionId,
       rootSessionId,
@@ -71,7 +72,7 @@ export class RunSlot {
       view: state,
       stages: {
         ...services.stages,
-        log: new RunLog(log),
+        log: runLog,
         gate,
         policy: () => this.#parts.policy(),
         classify: (call, asking) =>
@@ -94,7 +95,7 @@ export class RunSlot {
       controller.signal,
     );
     const ended = work
-      .catch((error: unknown) => this.#fail(run, error))
+      .catch((error: unknown) => this.#fail(run, runLog, error))
       .finally(() => {
         this.#running = null;
         return this.#parts.onFree();
@@ -138,12 +139,14 @@ export class RunSlot {
   }
 
   /** Last word of a run whose loop threw: recorded if the log can be written, else told to every subscriber. */
-  async #fail(run: AdmittedRun, error: unknown): Promise<void> {
+  async #fail(run: AdmittedRun, runLog: RunLog, error: unknown): Promise<void> {
     const { services, log } = this.#parts;
     const failure = describeRunError(error);
     services.logger.log("error", "run failed", { error: failure.message });
     try {
       await this.#title.close();
+      // A turn that has come is not lost with what followed it. If it cannot be recorded, neither can the end.
+      await runLog.flush().catch(() => undefined);
       this.#unrecorded = { runId: run.runId, error: failure };
       await this.settle();
     } catch (writing) {

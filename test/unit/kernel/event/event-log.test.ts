@@ -27,6 +27,8 @@ class Bench {
   readonly recorded: { seq: number; durable: boolean; folded: number }[] = [];
   readonly store: MemoryStore;
   readonly log: EventLog;
+  /** The event that the projection fails at. */
+  stumblesAt: number | undefined;
   nowMs = Date.parse("2026-01-01T00:00:00.000Z");
 
   constructor() {
@@ -41,7 +43,10 @@ class Bench {
       store: this.store,
       sync: new GroupCommit(),
       observer: {
-        apply: (event: StoredEvent) => void this.applied.push(event),
+        apply: (event: StoredEvent) => {
+          if (event.seq === this.stumblesAt) throw new Error("an error of the engine");
+          this.applied.push(event);
+        },
         restart: () => void this.applied.splice(0),
       },
       metadata: () => metadataOf(this.sessionId),
@@ -613,4 +618,20 @@ describe("reading back", () => {
     expect(await next(tail, 1)).toEqual([{ gap: 4 }]);
     await expect(log.append([diagnostic()])).rejects.toMatchObject({ code: "shutting_down" });
   });
+});
+
+test("[S-048] an event that the projection cannot take in closes the log, and no number is used twice", async () => {
+  const { bench, log } = await running();
+  bench.stumblesAt = 6;
+  const three = [diagnostic("one"), diagnostic("two"), diagnostic("three")];
+  await expect(log.append(three)).rejects.toMatchObject({
+    code: "engine",
+    message: expect.stringContaining("open the session again"),
+  });
+  await expect(log.append([diagnostic()])).rejects.toMatchObject({ code: "shutting_down" });
+  bench.stumblesAt = undefined;
+  const again = await bench.reopen();
+  await again.append([diagnostic()]);
+  expect(bench.seqs).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  expect(again.skippedEvents).toEqual([]);
 });

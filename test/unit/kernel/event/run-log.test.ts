@@ -1,4 +1,4 @@
-import type { EventPayload } from "@cookie-agent/sdk/protocol";
+import { CookieError, type EventPayload } from "@cookie-agent/sdk/protocol";
 import { expect, test } from "vitest";
 import type { EventDraft } from "../../../../kernel/src/event/event-draft.ts";
 import { RunLog } from "../../../../kernel/src/event/run-log.ts";
@@ -8,13 +8,17 @@ import { createGate } from "../../../support/gate.ts";
 class Blocks {
   readonly blocks: string[][] = [];
   failure: Error | undefined;
+  /** An input that must not be said. */
+  refused: string | undefined;
   /** What a block waits for before it is kept. */
   disk: Promise<void> = Promise.resolve();
 
   async append(drafts: readonly EventDraft[]): Promise<void> {
     await this.disk;
     if (this.failure !== undefined) throw this.failure;
-    this.blocks.push(drafts.map(({ payload }) => (payload as { input: string }).input));
+    const block = drafts.map(({ payload }) => (payload as { input: string }).input);
+    if (block.includes(this.refused ?? "")) throw new CookieError("engine", "it must not follow");
+    this.blocks.push(block);
   }
 
   appendStream(draft: EventDraft): void {
@@ -136,4 +140,28 @@ test("[S-063] a block leaves room in the queue of a subscriber, who may read bet
   expect(Math.max(...record.blocks.map(({ length }) => length))).toBeLessThan(255);
   expect(record.blocks.length).toBeGreaterThan(1);
   expect(whenRead).toEqual([1]);
+});
+
+test("[S-048] an event that must not follow takes nothing with it that was held before", async () => {
+  const record = new Blocks();
+  const log = new RunLog(record);
+  record.refused = "c";
+  log.hold([said("a"), said("b")]);
+  await expect(log.append([said("c"), said("d")])).rejects.toMatchObject({ code: "engine" });
+  expect(record.blocks).toEqual([["a"], ["b"]]);
+  expect(log.held).toEqual([]);
+  await log.append([said("e")]);
+  expect(record.blocks.at(-1)).toEqual(["e"]);
+});
+
+test("[S-047] of a block that the disk refuses nothing is recorded by itself", async () => {
+  const record = new Blocks();
+  const log = new RunLog(record);
+  record.failure = new CookieError("storage_failed", "no space");
+  await expect(log.append([said("a"), said("b")])).rejects.toMatchObject({
+    code: "storage_failed",
+  });
+  record.failure = undefined;
+  await log.append([said("c")]);
+  expect(record.blocks).toEqual([["c"]]);
 });
