@@ -19,6 +19,8 @@ export interface RunSettings {
   /** Keeps steering and recall out while `act` takes in what was said or ends the run. */
   atInputBoundary<T>(act: () => Promise<T>): Promise<T>;
   readonly title: Pick<SessionTitle, "propose">;
+  /** Whether a run that is over still summarizes for the next one, which else does it itself (S 10.2). */
+  readonly compactsAtEnd: boolean;
   /** Model turns after which the run may not ask for more; null: no limit. */
   readonly maxTurns: number | null;
   /** Cancels the run, as a client would. */
@@ -52,7 +54,13 @@ export async function runLoop(
     if (turns === settings.maxTurns && asksForCalls(outcome)) settings.stop(TURNS);
     const hasCalls =
       outcome.kind === "committed" && (await carryOut(context, settings, outcome, signal));
-    if (outcome.kind === "committed" && context.watch.isDueAfter(outcome.turn) && !signal.aborted) {
+    const isAtEnd = !hasCalls && context.view.pendingInputs.length === 0;
+    const mayCompact = outcome.kind === "committed" && !signal.aborted;
+    if (
+      mayCompact &&
+      (settings.compactsAtEnd || !isAtEnd) &&
+      context.watch.isDueAfter(outcome.turn)
+    ) {
       await context.watch.compact(signal);
     }
     const isOver = await settings.atInputBoundary(async () => {

@@ -88,6 +88,7 @@ export class RunSlot {
       {
         stdinAttended: () => presence.attended,
         atInputBoundary: (act) => inputs.atBoundary(act),
+        compactsAtEnd: !services.headless,
         maxTurns,
         stop: (reason) => controller.abort(reason),
         title: this.#title,

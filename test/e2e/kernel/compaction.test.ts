@@ -1,4 +1,9 @@
-import { SessionCompact, SessionPermissionSet, type StoredEvent } from "@cookie-agent/sdk/protocol";
+import {
+  RunCancel,
+  SessionCompact,
+  SessionPermissionSet,
+  type StoredEvent,
+} from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import {
   boundedModel,
@@ -188,6 +193,50 @@ describe("a conversation that comes near the limit of its model", () => {
     expect(last).toContain(SUMMARY);
     expect(last).toContain("Go on.");
     expect(last).not.toContain("Tell me a story.");
+  });
+
+  test("[S-216] at the end of a run in a headless kernel is left to the next request", async () => {
+    const kernel = await openTestKernel({
+      contextTokens: LIMIT,
+      headless: true,
+      config: compaction("keep_recent_tokens = 0"),
+      answers: [
+        { text: "a long story", usage: { input: 5600, output: 100 } },
+        { text: SUMMARY },
+        { text: "more" },
+      ],
+    });
+    const first = await kernel.run("Tell me a story. ".repeat(40));
+    expect(first.end.type).toBe("run_completed");
+    expect(kernel.server.asides).toEqual([]);
+    const second = await kernel.run("Go on.", { session: first.sessionId });
+    const types = typesOf(second.events);
+    expect(types.indexOf("context_checkpoint_committed")).toBeGreaterThan(0);
+    expect(types.indexOf("context_checkpoint_committed")).toBeLessThan(
+      types.indexOf("model_attempt_started"),
+    );
+    expect(textOf(kernel.server.requests.at(-1))).toContain(SUMMARY);
+  });
+
+  test("[S-148] [S-216] at the end of a run can be seen, and cancelling ends it at once", async () => {
+    const kernel = await openTestKernel({
+      contextTokens: LIMIT,
+      answers: [{ text: "a long story", usage: { input: 5000, output: 700 } }],
+    });
+    kernel.server.answerAsides("context_compaction", {
+      text: "Never.",
+      until: new Promise(() => undefined),
+    });
+    const sessionId = await kernel.createSession();
+    const watch = kernel.watch(sessionId);
+    const runId = await kernel.start(sessionId, "Tell me a story. ".repeat(40));
+    const { payload } = await watch.event("internal_agent_started");
+    expect(payload).toMatchObject({ kind: "context_compaction" });
+    expect(payloadsOf(watch.events, "model_turn_committed")).toHaveLength(1);
+    await kernel.client.request(RunCancel, { run_id: runId });
+    expect((await watch.end(runId)).type).toBe("run_cancelled");
+    expect(typesOf(watch.events).slice(-2)).toEqual(["internal_agent_cancelled", "run_cancelled"]);
+    expect(payloadsOf(watch.events, "context_checkpoint_committed")).toEqual([]);
   });
 
   test("[S-216] [C-043] is left alone with auto = false, and so is one of a model without a known limit", async () => {
