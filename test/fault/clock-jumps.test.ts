@@ -3,6 +3,7 @@ import { openTestKernel } from "../support/open-test-kernel.ts";
 import { expectIntact } from "./support/intact-session.ts";
 import { scriptProject } from "./support/record-script.ts";
 import { ScriptedSession } from "./support/scripted-session.ts";
+import { OPERATIONS } from "./support/stored-session.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** Where the clock stands after each thing that the client learns, in days from now, over and over. */
@@ -13,7 +14,7 @@ describe("a clock that jumps back and far ahead", () => {
     vi.useRealTimers();
   });
 
-  test("[clock jump: publication, append, approval, settings, grants, compaction, branch, recovery, opening] [S-037] at everything that happens: no time runs back, nothing ends early, and the next kernel goes on", async () => {
+  test("[clock jump: publication, append, approval, settings, grants, compaction, branch, removal, recovery, opening] [S-037] at everything that happens: no time runs back, nothing ends early, and the next kernel goes on", async () => {
     const { project, server, gates } = await scriptProject();
     const startMs = Date.now();
     let jumps = 0;
@@ -41,5 +42,6 @@ describe("a clock that jumps back and far ahead", () => {
     const times = events.map(({ timestamp }) => timestamp);
     expect(times).toEqual([...times].sort());
     expect(events.length).toBeGreaterThan(session.seen.size - 1);
+    if (session.sessionId !== undefined) await OPERATIONS.removal(again, session.sessionId);
   });
 });

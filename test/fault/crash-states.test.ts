@@ -6,7 +6,7 @@ import { openTestKernel } from "../support/open-test-kernel.ts";
 import { expectIntact } from "./support/intact-session.ts";
 import { knownAt, type Recording, recordScript } from "./support/record-script.ts";
 import { type Crash, SimulatedDisk } from "./support/simulated-disk.ts";
-import { type DiskChange, watchDisk } from "./support/watched-disk.mjs";
+import { type DiskChange, isAppend, watchDisk } from "./support/watched-disk.mjs";
 
 const EVERY_STATE = process.env["COOKIE_FAULT_RUNS"] === "all";
 /** Before each of these something is open that has to be settled. */
@@ -19,7 +19,10 @@ const UNSETTLED = [
 interface CrashPoint {
   readonly count: number;
   readonly crash: Crash;
+  /** The last change was cut off in its middle. */
   readonly isTorn: boolean;
+  /** So was the last one before the recovery. */
+  readonly wasTorn?: boolean;
   /** What a kernel has then changed while it settled the session, with the paths of the recording. */
   readonly recovery?: readonly DiskChange[];
 }
@@ -30,7 +33,8 @@ async function expectIntactAfter(recording: Recording, point: CrashPoint): Promi
   const { count, crash, recovery = [] } = point;
   const dataDir = await leaveCrash(recording, point);
   // Of a change that was cut off in its middle nobody has learned anything.
-  const done = point.isTorn && recovery.length === 0 ? count - 1 : count;
+  const isHalfDone = point.wasTorn === true || (point.isTorn && recovery.length === 0);
+  const done = isHalfDone ? count - 1 : count;
   await project.write("marks", recording.marks[done] ?? "");
   try {
     const lost = crash === "killed" ? "process" : "power";
@@ -46,11 +50,13 @@ async function expectIntactAfter(recording: Recording, point: CrashPoint): Promi
 async function leaveCrash(recording: Recording, point: CrashPoint): Promise<string> {
   const { project, base, changes } = recording;
   const disk = new SimulatedDisk(base);
-  const { count, crash, isTorn, recovery = [] } = point;
+  const { count, crash, isTorn, wasTorn = false, recovery = [] } = point;
   const before = [...changes.slice(0, count), ...recovery];
-  for (const change of before.slice(0, isTorn ? -1 : undefined)) disk.apply(change);
-  const last = before.at(-1);
-  if (isTorn && last !== undefined) disk.applyHalf(last);
+  for (const [index, change] of before.entries()) {
+    const isHalf = (isTorn && index === before.length - 1) || (wasTorn && index === count - 1);
+    if (isHalf) disk.applyHalf(change);
+    else disk.apply(change);
+  }
   const dataDir = join(project.home, "crashed");
   await rm(dataDir, { recursive: true, force: true });
   disk.leave(dataDir, crash);
@@ -58,9 +64,12 @@ async function leaveCrash(recording: Recording, point: CrashPoint): Promise<stri
 }
 
 /** What a kernel changes that settles the session after a crash, as if it had happened where it was recorded. */
-async function recordRecovery(recording: Recording, count: number): Promise<DiskChange[]> {
+async function recordRecovery(
+  recording: Recording,
+  { count, wasTorn = false }: Pick<CrashPoint, "count" | "wasTorn">,
+): Promise<DiskChange[]> {
   const { project, server, base } = recording;
-  const dataDir = await leaveCrash(recording, { count, crash: "killed", isTorn: false });
+  const dataDir = await leaveCrash(recording, { count, crash: "killed", isTorn: wasTorn });
   const changes: DiskChange[] = [];
   const here = (path: string) => base + path.slice(dataDir.length);
   const stop = watchDisk(dataDir, {
@@ -119,13 +128,34 @@ describe("the states of the disk in which a crash may leave it", () => {
       const count = recording.changes.findIndex(
         (change) => change.kind === "write" && change.bytes.includes(`"${type}"`),
       );
-      const recovery = await recordRecovery(recording, count);
+      const recovery = await recordRecovery(recording, { count });
       expect(recovery.length).toBeGreaterThan(1);
       for (let done = 1; done <= recovery.length; done += 1) {
         const point = { count, recovery: recovery.slice(0, done) };
         const isTorn = recovery[done - 1]?.kind === "write";
         await expectIntactAfter(recording, { ...point, crash: "killed", isTorn });
         await expectIntactAfter(recording, { ...point, crash: "lost names", isTorn: false });
+      }
+    }
+  });
+
+  test("[killed: opening] [power lost: opening] [S-056] at each change that opening a session makes, whatever the end of its log", {
+    timeout: 600_000,
+  }, async () => {
+    const recording = await recordScript();
+    const { changes } = recording;
+    const torn = changes.findLastIndex((change) => isAppend(change)) + 1;
+    for (const at of [
+      { count: torn, wasTorn: true },
+      { count: changes.length, wasTorn: false },
+    ]) {
+      const opening = await recordRecovery(recording, at);
+      expect(opening.length).toBeGreaterThan(1);
+      for (let done = 0; done <= opening.length; done += 1) {
+        const recovery = opening.slice(0, done);
+        for (const crash of ["killed", "lost data", "lost names"] as const) {
+          await expectIntactAfter(recording, { ...at, crash, isTorn: false, recovery });
+        }
       }
     }
   });

@@ -8,8 +8,9 @@ import { findLogs } from "../support/session-log.ts";
 import { lastRequest } from "./support/intact-session.ts";
 import { pairingProblems } from "./support/paired-results.ts";
 import { recordScript } from "./support/record-script.ts";
+import { OPERATIONS } from "./support/stored-session.ts";
 
-const RUNS = process.env["COOKIE_FAULT_RUNS"] === "all" ? 2000 : 25;
+const RUNS = process.env["COOKIE_FAULT_RUNS"] === "all" ? 2000 : 16;
 const LF = Buffer.from("\n");
 
 /** A line of a log and what became of it. */
@@ -94,7 +95,7 @@ const plan = fc.record({
 });
 
 describe("a log with any damage behind its beginning", () => {
-  test("[damaged log: opening, append, recovery] [S-051] [S-054] [S-056] [S-058] loads what is readable, says where the rest was, and goes on", {
+  test("[damaged log: opening, append, recovery, artifact, settings, compaction, branch, removal] [S-051] [S-054] [S-056] [S-058] loads what is readable, says where the rest was, and goes on", {
     timeout: 600_000,
   }, async () => {
     const recorded = await readRecorded();
@@ -165,6 +166,10 @@ async function expectReadable(
     const times = after.map(({ timestamp }) => timestamp);
     expect(times.slice(kept.length)).toEqual(times.slice(kept.length).sort());
     await expectReported(kernel, sessionId, lines);
+    // whatever was lost, all that can be done to a session is done
+    for (const operation of ["settings", "artifact", "compaction", "branch", "removal"] as const) {
+      await OPERATIONS[operation](kernel, sessionId);
+    }
   } finally {
     await kernel.close();
   }

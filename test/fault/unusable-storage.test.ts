@@ -94,7 +94,7 @@ describe("storage that cannot be used", () => {
   );
 
   test.for(["session", "store"])(
-    "[storage gone: append] a %s removed in mid-run fails the run, and the next one works",
+    "[storage gone: append, tool call] a %s removed in mid-run fails the run, and the next one works",
     async (what) => {
       const project = await faultProject();
       const sessions = join(project.stateDir, "sessions");

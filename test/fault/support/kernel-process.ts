@@ -24,13 +24,14 @@ export interface KernelProcess {
 export async function startKernelProcess(
   project: TempProject,
   kill?: { readonly at: number; readonly when: KillMoment },
+  dataDir?: string,
 ): Promise<KernelProcess> {
   const plan = kill && JSON.stringify({ directory: project.stateDir, ...kill });
   const child = spawn(process.execPath, ["--import", WATCHED_DISK, PROGRAM], {
     cwd: project.cwd,
     env: {
       ...process.env,
-      COOKIE_TEST_KERNEL: JSON.stringify(kernelOptions(project)),
+      COOKIE_TEST_KERNEL: JSON.stringify(kernelOptions(project, { ...(dataDir && { dataDir }) })),
       ...(plan && { COOKIE_TEST_KILL: plan }),
     },
     stdio: ["pipe", "pipe", "inherit"],

@@ -33,6 +33,8 @@ const SELECTION: RunSelection = {
 };
 /** Approved for the tree. */
 export const GRANTED_COMMAND = "echo a >> marks; seq 1 3000";
+/** Asked for by a run that is told to ask. */
+export const ASKED_COMMAND = "true";
 export const SUMMARY = "They worked.";
 const MAX_ANSWERS = 20;
 const TERMINAL = new Set(["run_completed", "run_failed", "run_cancelled", "run_interrupted"]);
@@ -346,6 +348,11 @@ export function scriptAnswers(server: ModelServer): ScriptedGates {
     if (said === "Work.") return { text: ["Half ", "done."], until };
     if (said === "Wait." && results === 0) {
       return { calls: [command("echo c >> marks; echo up; exec sleep 600")] };
+    }
+    if (said === "Ask." && results === 0) return { calls: [command(ASKED_COMMAND)] };
+    const [, filePath] = /^Read (artifact:.+)$/.exec(said) ?? [];
+    if (filePath !== undefined && results === 0) {
+      return { calls: [{ name: "read", arguments: { filePath } }] };
     }
     return { text: "Done." };
   });
