@@ -1,7 +1,8 @@
+import { readdirSync, utimesSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { SessionList, SessionRemove, SessionResume } from "@cookie-agent/sdk/protocol";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { openTestKernel } from "../support/open-test-kernel.ts";
 import { expectIntact } from "./support/intact-session.ts";
 import { knownAt, type Recording, recordScript } from "./support/record-script.ts";
@@ -87,6 +88,20 @@ async function recordRecovery(
   return changes;
 }
 
+/** What a process that died had on its way to the disk. */
+function leftoversIn(dataDir: string): string[] {
+  const names = readdirSync(dataDir, { recursive: true, encoding: "utf8" });
+  return names.filter((name) => name.endsWith(".tmp"));
+}
+
+function kindOf(path: string): string {
+  const name = basename(path);
+  if (/^\.[0-9a-f-]{36}\.[0-9a-f-]{36}\.tmp$/.test(name)) return "session";
+  if (name.startsWith(".capture-") || /^\.[0-9a-f]{64}\./.test(name)) return "output";
+  if (/^\.(metadata|index\.json)\./.test(name)) return "cache";
+  return name.replace(/\.\d+-[0-9a-f]+\.tmp$/, "");
+}
+
 describe("the states of the disk in which a crash may leave it", () => {
   test.for<readonly [string, Crash, boolean]>([
     [
@@ -158,6 +173,34 @@ describe("the states of the disk in which a crash may leave it", () => {
         }
       }
     }
+  });
+
+  test("[killed: publication, artifact, metadata] [S-113] [S-274] what was on its way to the disk is cleared away by the next kernel", {
+    timeout: 600_000,
+  }, async () => {
+    const recording = await recordScript();
+    const { project, server, changes } = recording;
+    const { sessionId: session_id } = knownAt(recording, changes.length);
+    if (session_id === undefined) throw new Error("nothing was recorded");
+    const met = new Set<string>();
+    for (let count = 1; count <= changes.length; count += 1) {
+      if (changes[count - 1]?.kind !== "write") continue;
+      const dataDir = await leaveCrash(recording, { count, crash: "killed", isTorn: true });
+      const left = leftoversIn(dataDir).map(kindOf).join();
+      if (left === "" || met.has(left)) continue;
+      met.add(left);
+      const hoursAgo = new Date(Date.now() - 2 * 60 * 60 * 1000);
+      for (const name of leftoversIn(dataDir)) utimesSync(join(dataDir, name), hoursAgo, hoursAgo);
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      const kernel = await openTestKernel({ on: { project, server }, dataDir });
+      vi.advanceTimersByTime(5000);
+      vi.useRealTimers();
+      await kernel.client.request(SessionResume, { session_id }).catch(() => undefined);
+      await kernel.run("Next.");
+      await expect.poll(() => leftoversIn(dataDir)).toEqual([]);
+      await kernel.close();
+    }
+    expect([...met]).toEqual(expect.arrayContaining(["session", "output", "cache", "layout.json"]));
   });
 
   test("[killed: removal] [power lost: removal] a session that is removed is there whole or not at all, and its fork stays", {

@@ -1,8 +1,13 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { SessionCompact } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
+import { writeHookPlugins } from "../support/hook-plugin.ts";
+import { openTestKernel } from "../support/open-test-kernel.ts";
 import { payloadsOf, readOnlyLog } from "../support/session-log.ts";
 import { faultProject, startRun, withModel } from "./support/fault-project.ts";
+import { onlyLog } from "./support/log-lines.ts";
 import { waitUntil } from "./support/processes.ts";
 
 const bash = (command: string) => ({ name: "bash", arguments: { command } });
@@ -54,4 +59,68 @@ describe("a plugin host that is killed in mid-call", () => {
     expect(await hostIn("second")).toBeGreaterThan(0);
     expect(await hostIn("second")).not.toBe(first);
   });
+
+  test("[plugin killed: artifact] [T-132] keeps what it had printed of a flood, whole and readable", async () => {
+    const project = await faultProject();
+    await withModel(
+      project,
+      "openai-chat",
+      { calls: [bash("echo $PPID > host; seq 1 60000; echo > printed; sleep 600")] },
+      { text: "Done." },
+    );
+    const run = startRun(project, "Work.", [
+      "-m",
+      "custom.test/scripted",
+      "-o",
+      "json",
+      "--verbose",
+    ]);
+    const printed = () => run.printed.stdout.match(/"type":"tool_output"/g)?.length ?? 0;
+    await waitUntil(() => existsSync(join(project.cwd, "printed")) && printed() > 0, "it prints");
+    process.kill(Number(await readFile(join(project.cwd, "host"), "utf8")), "SIGKILL");
+    expect((await run.result).exitCode).toBe(0);
+    const [end] = payloadsOf(await readOnlyLog(project), "tool_call_terminated");
+    expect(end).toMatchObject({ outcome: "failed", error: { code: "plugin_crashed" } });
+    const kept = end?.result?.retained_output;
+    expect(kept).toMatchObject({ incomplete: true });
+    const stdout = kept?.streams.find(({ name }) => name === "stdout");
+    const log = (await onlyLog(project)) ?? "";
+    const bytes = await readFile(join(dirname(log), "artifacts", stdout?.sha256 ?? ""), "utf8");
+    expect(Buffer.byteLength(bytes)).toBe(stdout?.byte_length);
+    expect(bytes.length).toBeGreaterThan(0);
+    const whole = Array.from({ length: 60_000 }, (_, index) => `${index + 1}\n`).join("");
+    expect(whole.startsWith(bytes)).toBe(true);
+  });
+
+  test.for([
+    [false, "done"],
+    [true, "failed"],
+  ] as const)(
+    "[plugin killed: compaction] [E-163] in a hook before a summary (required: %j): it is %s, and the conversation stays usable",
+    async ([required, what]) => {
+      const kernel = await openTestKernel({
+        answers: [
+          { text: "Tall towers. ".repeat(300) },
+          { text: "They talked." },
+          { text: "more" },
+        ],
+        prepare: (project) =>
+          writeHookPlugins(project, [
+            {
+              name: "guard",
+              hooks: { session_before_compact: (_facts, { crash }) => crash() },
+              ...(required && { keys: "required = true" }),
+            },
+          ]),
+      });
+      const { sessionId } = await kernel.run("Tell me about towers.");
+      const result = await kernel.client.request(SessionCompact, {
+        session_id: sessionId,
+        focus: null,
+      });
+      expect(result.compacted).toBe(what === "done");
+      const { end } = await kernel.run("Go on.", { session: sessionId });
+      expect(end.type).toBe("run_completed");
+    },
+  );
 });

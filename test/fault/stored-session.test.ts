@@ -96,6 +96,26 @@ describe("a stored session", () => {
     await kernel.close();
   });
 
+  test("[two processes: grants] [S-175] two at once take remembered answers back in one journal, and it stays whole", async () => {
+    const stored = await storedSession();
+    const { dataDir, log } = await stored.copy("shared");
+    const journal = join(dirname(dirname(log)), "grant-invalidations.jsonl");
+    const [one, other] = [await stored.open(dataDir), await stored.open(dataDir)];
+    await one.client.request(SessionResume, { session_id: stored.sessionId });
+    await other.client.request(SessionResume, { session_id: stored.forkId });
+    for (let round = 0; round < 3; round += 1) {
+      await Promise.all([
+        OPERATIONS.grants(one, stored.sessionId),
+        OPERATIONS.grants(other, stored.forkId),
+      ]);
+    }
+    const records = (await readFile(journal, "utf8")).trimEnd().split("\n");
+    const seqs = records.map((record) => (JSON.parse(record) as { seq: number }).seq);
+    expect(seqs).toEqual(seqs.map((_, index) => index + 1));
+    expect(seqs).toHaveLength(7);
+    await Promise.all([one.close(), other.close()]);
+  });
+
   describe("of which something is gone", () => {
     const losses: readonly {
       readonly name: string;

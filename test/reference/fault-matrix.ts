@@ -36,7 +36,10 @@ export const PLACES = {
 export type Fault = keyof typeof FAULTS;
 export type Place = keyof typeof PLACES;
 
-/** Cells that cannot be struck, by fault. */
+/**
+ * Cells that cannot be struck, by fault. A signal is taken between two steps of the program, so only what waits for
+ * somebody is struck by it; the death of a plugin strikes what it takes part in.
+ */
 export const IMPOSSIBLE: Readonly<Partial<Record<Fault, readonly Place[]>>> = {
   "power lost": ["plugin"],
   signal: [
@@ -46,6 +49,7 @@ export const IMPOSSIBLE: Readonly<Partial<Record<Fault, readonly Place[]>>> = {
     "artifact",
     "metadata",
     "settings",
+    "grants",
     "branch",
     "removal",
     "recovery",
@@ -66,6 +70,7 @@ export const IMPOSSIBLE: Readonly<Partial<Record<Fault, readonly Place[]>>> = {
     "approval",
     "metadata",
     "settings",
+    "grants",
     "branch",
     "removal",
     "recovery",
