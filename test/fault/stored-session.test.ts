@@ -14,6 +14,7 @@ import {
   SessionRename,
   SessionResume,
   SessionRevert,
+  SessionSetPermissionMode,
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import type { TestKernel } from "../support/open-test-kernel.ts";
@@ -23,6 +24,7 @@ import {
   LASTING,
   OPERATIONS,
   operateAll,
+  readOutput,
   retainedIn,
   storedSession,
 } from "./support/stored-session.ts";
@@ -160,12 +162,16 @@ describe("a stored session", () => {
       await rm(join(dirname(log), "artifacts"), { recursive: true });
       const kernel = await stored.open(dataDir);
       const events = await kernel.client.readEvents(stored.sessionId);
-      const { events: read, end } = await kernel.run(`Read ${retainedIn(events)[0]}`, {
-        session: stored.sessionId,
-      });
-      expect(end.type).toBe("run_completed");
-      expect(JSON.stringify(read)).toContain("artifact_missing");
-      await operateAll(kernel, stored);
+      const { sessionId } = stored;
+      const [lost = ""] = retainedIn(events);
+      expect(await readOutput(kernel, sessionId, lost)).toBe("artifact_missing");
+      const mode = { session_id: sessionId, mode: "yolo" as const };
+      await kernel.client.request(SessionSetPermissionMode, mode);
+      await kernel.run("Print.", { session: sessionId });
+      const [kept = ""] = retainedIn(await kernel.client.readEvents(sessionId)).slice(-1);
+      expect(kept).not.toBe(lost);
+      expect(await readOutput(kernel, sessionId, kept)).toBe("completed");
+      await OPERATIONS.removal(kernel, sessionId);
       await kernel.close();
     });
 

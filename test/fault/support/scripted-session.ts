@@ -349,6 +349,7 @@ export function scriptAnswers(server: ModelServer): ScriptedGates {
     if (said === "Wait." && results === 0) {
       return { calls: [command("echo c >> marks; echo up; exec sleep 600")] };
     }
+    if (said === "Print." && results === 0) return { calls: [command("echo printed")] };
     if (said === "Ask." && results === 0) return { calls: [command(ASKED_COMMAND)] };
     const [, filePath] = /^Read (artifact:.+)$/.exec(said) ?? [];
     if (filePath !== undefined && results === 0) {

@@ -90,7 +90,7 @@ export const OPERATIONS = {
     });
     expect((await watch.end(runId)).type).toBe("run_completed");
     expect(await holds()).toBe(true);
-    const rule = { action: "bash", resource: `never-${runId}`, effect: "deny" } as const;
+    const rule = { action: "bash", resource: `no-${runId}`, effect: "deny" } as const;
     await client.request(SessionPermissionSet, { session_id, ...rule });
     expect(await holds()).toBe(false);
   },
@@ -118,9 +118,7 @@ export const OPERATIONS = {
   async artifact(kernel, session) {
     const events = await kernel.client.readEvents(session);
     const [uri] = retainedIn(events);
-    if (uri === undefined) return;
-    const { events: read } = await kernel.run(`Read ${uri}`, { session });
-    expect(payloadsOf(read, "tool_call_terminated")).toMatchObject([{ outcome: "completed" }]);
+    if (uri !== undefined) expect(await readOutput(kernel, session, uri)).toBe("completed");
   },
 
   async removal({ client }, session_id) {
@@ -152,15 +150,26 @@ export async function operateAll(
   await OPERATIONS.artifact(kernel, forkId);
 }
 
-/** The public addresses of what calls printed. */
+/** The public addresses of what calls printed, without what is empty. */
 export function retainedIn(events: readonly StoredEvent[]): string[] {
   return payloadsOf(events, "tool_call_terminated").flatMap(({ result }) => {
     const kept = result?.retained_output;
-    if (kept === null || kept === undefined) return [];
-    const name = kept.streams[0]?.name;
-    const uri = kept.reference.replace("/sha256/", "/");
-    return [name === null || name === undefined ? uri : `${uri}/${name}`];
+    const printed = kept?.streams.filter((stream) => stream.byte_length > 0) ?? [];
+    const uri = kept?.reference.replace("/sha256/", "/");
+    return printed.map(({ name }) => (name === null ? `${uri}` : `${uri}/${name}`));
   });
+}
+
+/** How a call that reads it ends: `completed`, or its error. */
+export async function readOutput(
+  kernel: TestKernel,
+  session: SessionId,
+  uri: string,
+): Promise<string | undefined> {
+  const { events, end } = await kernel.run(`Read ${uri}`, { session });
+  expect(end.type).toBe("run_completed");
+  const [read] = payloadsOf(events, "tool_call_terminated");
+  return read?.error?.code ?? read?.outcome;
 }
 
 function essence({ seq, payload }: StoredEvent): unknown {
