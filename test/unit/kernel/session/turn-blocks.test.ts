@@ -83,7 +83,10 @@ test("[S-048] an error of the engine behind a turn fails the run, and the turn t
   }
   expect(payloads.slice(-4)).toMatchObject([
     { type: "text_delta", text: "Offline session" },
-    { type: "model_turn_committed", turn: { content: [{ type: "text", text: "Offline session" }] } },
+    {
+      type: "model_turn_committed",
+      turn: { content: [{ type: "text", text: "Offline session" }] },
+    },
     { type: "model_usage_recorded" },
     { type: "run_failed", error: { code: "engine", message: "the run hit an internal error" } },
   ]);
