@@ -1,7 +1,13 @@
 import { constants, existsSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
-import { CookieError, isCookieError, Manifest, type TrustTier } from "@cookie-agent/sdk/protocol";
+import {
+  CookieError,
+  checkValue,
+  isCookieError,
+  Manifest,
+  type TrustTier,
+} from "@cookie-agent/sdk/protocol";
 import { ENTRY_DEFAULTS } from "./config/plugin-entry.ts";
 import { loadFirstParty, parseManifest, readManifestFile } from "./plugin/load-manifest.ts";
 import { slotActions } from "./plugin/load-plugins.ts";
@@ -53,9 +59,12 @@ export async function inspectPlugin(
   } catch (error) {
     return { ...none, problems: [syntaxProblem(text, error)] };
   }
-  const parsed = Manifest.safeParse(value);
-  if (!parsed.success) return { ...none, problems: shapeProblems(text, parsed.error.issues) };
-  const manifest = parsed.data;
+  const checked = checkValue(Manifest, value);
+  if (!checked.ok) {
+    const problems = checked.problems.map(({ path, problem }) => placed(text, path, problem));
+    return { ...none, problems };
+  }
+  const manifest = checked.value;
   const slots = slotActions(await loadFirstParty(firstPartyDirectories));
   const tiers = [];
   for (const tier of ["untrusted", "trusted"] as const) {
@@ -116,22 +125,6 @@ function syntaxProblem(text: string, error: unknown): PluginProblem {
         : text.slice(0, position === undefined ? text.length : Number(position)).split("\n").length,
     problem: `not JSON in UTF-8${why === "" ? "" : `: ${safeText(why, 200)}`}`,
   };
-}
-
-interface ShapeIssue {
-  readonly code?: string | undefined;
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
-  readonly keys?: readonly string[];
-}
-
-function shapeProblems(text: string, issues: readonly ShapeIssue[]): PluginProblem[] {
-  return issues.flatMap((issue) => {
-    const path = issue.path.map(String);
-    const unknown = issue.code === "unrecognized_keys" ? (issue.keys ?? []) : [];
-    if (unknown.length === 0) return [placed(text, path, issue.message)];
-    return unknown.map((key) => placed(text, [...path, key], "unknown member"));
-  });
 }
 
 /** The kernel words its refusals as "file: member: problem". */

@@ -39,13 +39,13 @@ const EXPORTS = {
   ToolsListChanged, ToolsPrepare, ToolsProgress, ToolsProgressAck, ToolsResolve, ToolsRevalidate,
   ToolsStdin, TreeApprovalGrant, TreeApprovalGrantId, TrustTier, Usage, UsageGlobal, UsageRollup,
   UsageSum, UsageTotals, UserDecision, VariantId, VisibleBranch, WildcardPattern, addCounters,
-  boundedText, controlFreeText, countersOf, emptyCounters, findDeclarationProblem, fromPlugin,
-  grantOf, isCookieError, isErrorCode, notification, request, toPlugin, toTotals, type AgentEntry,
+  boundedText, checkValue, controlFreeText, countersOf, emptyCounters, findDeclarationProblem, fromPlugin,
+  grantOf, isCookieError, isErrorCode, notification, request, toPlugin, toTotals, type AgentEntry, type Checked,
   type CookieErrorOptions, type DeclarationProblem, type ErrorCode, type EventPayload,
   type EventPayloadOf, type EventType, type HookParams, type HookResult, type Method,
   type ModelEntry, type Notification, type ParamsInput, type ParamsOf, type ResultInput,
   type ResultOf, type StoredEvent, type ToolProgress, type UsageCounters, type UsageRecord,
-  utf8Length
+  type ValueProblem, utf8Length
 `,
   "sdk/src/rpc/index.ts": `
   Connection, SecretText, createLineTransport, createMemoryPair, cutText, fromWireError, toWireError,

@@ -86,7 +86,7 @@ function decodeCredential(
     return { method: NO_AUTH, values: {}, parameters: {} };
   }
   const key = usual === undefined ? "auth" : "api_key";
-  throw reader.fail("missing_key", key, "required by this adaptor", "add it");
+  throw reader.fail("missing_key", key, "is required by this adaptor", "add it");
 }
 
 const SETUP_RULES: Readonly<Record<string, TextRule>> = {

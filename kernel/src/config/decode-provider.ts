@@ -41,7 +41,7 @@ function missingSource(provider: TableReader): Error {
   return provider.fail(
     "missing_key",
     "source",
-    "required key is missing",
+    "is required",
     `start the id with ${CUSTOM_PREFIX} to describe the provider here`,
   );
 }

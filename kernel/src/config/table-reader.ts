@@ -19,6 +19,8 @@ export interface NumberRange {
 export class TableReader {
   readonly path: KeyPath;
   readonly #entries: ReadonlyMap<string, unknown>;
+  /** What keys that are not there were read as. */
+  readonly #wanted = new Map<string, string>();
 
   /** @param known The keys that may stand here; left out where keys are names. */
   constructor(value: unknown, path: KeyPath, known?: readonly string[]) {
@@ -58,22 +60,23 @@ export class TableReader {
   /** Insists on what another reading yielded. */
   required<T>(key: string, value: T | undefined): T {
     if (value !== undefined) return value;
-    throw this.fail("missing_key", key, "required key is missing", "add it");
+    const wanted = this.#wanted.get(key);
+    throw this.fail("missing_key", key, "is required", `add ${wanted ?? "it"}`);
   }
 
   boolean(key: string): boolean | undefined {
-    const value = this.#entries.get(key);
+    const value = this.#read(key, "true or false");
     if (value === undefined || typeof value === "boolean") return value;
     throw typeProblem(this.at(key), "true or false");
   }
 
   string(key: string, rule?: TextRule): string | undefined {
-    const value = this.#entries.get(key);
+    const value = this.#read(key, "a string");
     return value === undefined ? undefined : checkText(value, this.at(key), rule);
   }
 
   integer(key: string, range: NumberRange = {}): number | undefined {
-    const value = this.#entries.get(key);
+    const value = this.#read(key, "an integer");
     if (value === undefined) return undefined;
     if (typeof value !== "bigint") throw typeProblem(this.at(key), "an integer");
     if (!Number.isSafeInteger(Number(value))) {
@@ -83,7 +86,7 @@ export class TableReader {
   }
 
   number(key: string, range: NumberRange = {}): number | undefined {
-    const value = this.#entries.get(key);
+    const value = this.#read(key, "a number");
     if (value === undefined) return undefined;
     if (typeof value !== "number" && typeof value !== "bigint") {
       throw typeProblem(this.at(key), "a number");
@@ -93,7 +96,10 @@ export class TableReader {
 
   oneOf<const T extends string>(key: string, choices: readonly T[]): T | undefined {
     const text = this.string(key);
-    if (text === undefined) return undefined;
+    if (text === undefined) {
+      this.#wanted.set(key, `one of ${choices.join(", ")}`);
+      return undefined;
+    }
     const choice = choices.find((candidate) => candidate === text);
     if (choice !== undefined) return choice;
     throw this.fail("invalid_value", key, `expected one of ${choices.join(", ")}`);
@@ -104,7 +110,7 @@ export class TableReader {
   }
 
   array(key: string): readonly unknown[] | undefined {
-    const value = this.#entries.get(key);
+    const value = this.#read(key, "an array");
     if (value === undefined) return undefined;
     if (!Array.isArray(value)) throw typeProblem(this.at(key), "an array");
     return value as unknown[];
@@ -120,7 +126,7 @@ export class TableReader {
   }
 
   table(key: string, known?: readonly string[]): TableReader | undefined {
-    const value = this.#entries.get(key);
+    const value = this.#read(key, "a table");
     return value === undefined ? undefined : new TableReader(value, this.at(key), known);
   }
 
@@ -128,6 +134,12 @@ export class TableReader {
   json(key: string): Record<string, unknown> | undefined {
     const table = this.table(key);
     return table === undefined ? undefined : plainObject(table.#entries);
+  }
+
+  #read(key: string, wanted: string): unknown {
+    const value = this.#entries.get(key);
+    if (value === undefined) this.#wanted.set(key, wanted);
+    return value;
   }
 
   #inRange(key: string, value: number, { min, max }: NumberRange): number {

@@ -1,4 +1,9 @@
-import { CookieError, isCookieError, ToolDeclaration } from "@cookie-agent/sdk/protocol";
+import {
+  CookieError,
+  checkValue,
+  isCookieError,
+  ToolDeclaration,
+} from "@cookie-agent/sdk/protocol";
 import { isJsonObject } from "../support/json-object.ts";
 import { safeText } from "../support/safe-text.ts";
 import { checkDynamicDeclaration } from "./check-declaration.ts";
@@ -14,13 +19,9 @@ export async function judgeDynamicTool(
   declared: unknown,
   plugin: Pick<LoadedPlugin, "manifest" | "subject">,
 ): Promise<ResolvedTool> {
-  const parsed = ToolDeclaration.safeParse(declared);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    const member = issue?.path.join(".") || "the declaration";
-    throw refused(`${safeText(member, 128)}: ${issue?.message ?? "invalid"}`);
-  }
-  const tool = parsed.data;
+  const checked = checkValue(ToolDeclaration, declared, "the declaration");
+  if (!checked.ok) throw refused(`${safeText(checked.field, 128)}: ${checked.problem}`);
+  const tool = checked.value;
   if (plugin.manifest?.tools?.some(({ name }) => name === tool.name)) {
     throw refused("the manifest declares this tool; a dynamic one needs another name");
   }

@@ -3,6 +3,7 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import {
   CookieError,
+  checkValue,
   MAX_MANIFEST_BYTES,
   Manifest,
   PLUGIN_PROTOCOL_VERSION,
@@ -119,13 +120,9 @@ export async function checkConfig(manifest: Manifest, config: unknown): Promise<
 }
 
 function parseShape(bytes: Uint8Array): Manifest {
-  const parsed = Manifest.safeParse(parseJson(bytes));
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const unknown = issue?.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [];
-  const member = [...(issue?.path ?? []).map(String), ...unknown].join(".") || "the file";
-  const problem = unknown.length > 0 ? "unknown member" : (issue?.message ?? "invalid");
-  throw invalid(`${MANIFEST_FILE}: ${member}: ${problem}`);
+  const checked = checkValue(Manifest, parseJson(bytes), "the file");
+  if (checked.ok) return checked.value;
+  throw invalid(`${MANIFEST_FILE}: ${checked.field}: ${checked.problem}`);
 }
 
 async function readBounded(path: string): Promise<Buffer> {

@@ -1,6 +1,7 @@
 import {
   type ContextId,
   CookieError,
+  checkValue,
   grantOf,
   type Method,
   type ParamsOf,
@@ -48,13 +49,12 @@ export function notGranted(method: string, capability = method): CookieError {
 }
 
 export function parseParams<M extends Method>(method: M, raw: unknown): ParamsOf<M> {
-  const parsed = method.params.safeParse(raw);
-  if (parsed.success) return parsed.data as ParamsOf<M>;
-  const issue = parsed.error.issues[0];
-  const field = issue?.path.join(".") || "params";
+  const checked = checkValue(method.params, raw);
+  if (checked.ok) return checked.value as ParamsOf<M>;
+  const { field, problem } = checked;
   throw new CookieError(
     "invalid_params",
-    `invalid params of ${method.name}: ${field}: ${issue?.message ?? "invalid"}`,
+    `invalid params of ${method.name}: ${field}: ${problem}`,
     { data: { field } },
   );
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { checkValue } from "../protocol/check-value.ts";
 import { findDeclarationProblem } from "../protocol/declaration-problem.ts";
 import { CookieError } from "../protocol/errors.ts";
 import { Manifest, type PluginRuntime } from "../protocol/manifest.ts";
@@ -35,7 +36,8 @@ export function createManifest(plugin: Plugin, runtime: PluginRuntime): Manifest
   if (Object.hasOwn(definition.capabilities ?? {}, "intercept")) {
     throw refuse("capabilities.intercept", "follows from `hooks`; leave it out");
   }
-  const parsed = Manifest.safeParse(
+  const checked = checkValue(
+    Manifest,
     withoutUndefined({
       manifest: 1,
       name: definition.name,
@@ -61,18 +63,18 @@ export function createManifest(plugin: Plugin, runtime: PluginRuntime): Manifest
       config_schema: definition.configSchema,
     }),
   );
-  if (parsed.success) {
-    for (const tool of parsed.data.tools ?? []) {
+  if (checked.ok) {
+    for (const tool of checked.value.tools ?? []) {
       const found = findDeclarationProblem(tool);
       if (found !== undefined) throw refuse(`tools.${tool.name}.${found.member}`, found.problem);
     }
-    return parsed.data;
+    return checked.value;
   }
-  const [issue] = parsed.error.issues;
-  const [section, index, ...rest] = issue?.path ?? [];
+  const { path = [] } = checked.problems[0] ?? {};
+  const [section, index, ...rest] = path;
   const tool = section === "tools" ? entries[Number(index)]?.[0] : undefined;
-  const path = tool === undefined ? (issue?.path ?? []) : [section, tool, ...rest];
-  throw refuse(path.map(String).join(".") || "manifest", issue?.message ?? "invalid");
+  const member = tool === undefined ? path : [section, tool, ...rest];
+  throw refuse(member.join(".") || "manifest", checked.problem);
 }
 
 /** One tool as the wire declares it. */

@@ -1,6 +1,6 @@
+import { checkValue } from "../protocol/check-value.ts";
 import { CookieError } from "../protocol/errors.ts";
 import type { JsonObject } from "../protocol/scalars.ts";
-import { checkValue } from "../rpc/check-value.ts";
 import { isZodObject } from "./create-manifest.ts";
 import type { ToolDefinition } from "./define-tool.ts";
 

@@ -16,6 +16,7 @@ export {
   UserDecision,
 } from "./approval.ts";
 export { SessionFork, SessionRename, SessionRevert, TitleRequest } from "./branch-methods.ts";
+export { type Checked, checkValue, type ValueProblem } from "./check-value.ts";
 export {
   type AgentEntry,
   ApprovalList,

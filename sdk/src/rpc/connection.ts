@@ -8,6 +8,7 @@ import {
   type NotificationMessage,
   ResponseError,
 } from "vscode-jsonrpc";
+import { checkValue } from "../protocol/check-value.ts";
 import { CookieError, isCookieError } from "../protocol/errors.ts";
 import type {
   Method,
@@ -18,7 +19,6 @@ import type {
   ResultOf,
 } from "../protocol/method.ts";
 import { awaitAnswer } from "./await-answer.ts";
-import { checkValue } from "./check-value.ts";
 import { InboundGate } from "./inbound-gate.ts";
 import "./json-rpc-runtime.ts";
 import { OutboundWriter } from "./outbound-writer.ts";

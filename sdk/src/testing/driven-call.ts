@@ -1,3 +1,4 @@
+import { checkValue } from "../protocol/check-value.ts";
 import { ToolsProgress } from "../protocol/host-methods.ts";
 import { PROGRESS_LIMITS } from "../protocol/limits.ts";
 import { type JsonObject, utf8Length } from "../protocol/scalars.ts";
@@ -54,22 +55,21 @@ export class DrivenCall {
   }
 
   take(params: JsonObject, raw: readonly Uint8Array[] | undefined): void {
-    const parsed = ToolsProgress.params.safeParse(params);
-    if (!parsed.success) {
-      const issue = parsed.error.issues[0];
+    const checked = checkValue(ToolsProgress.params, params, "member");
+    if (!checked.ok) {
       this.#report(
-        `sent host/tools/progress with a wrong ${issue?.path.join(".") || "member"} (${issue?.message})`,
+        `sent host/tools/progress with a wrong ${checked.field} (${checked.problem})`,
         "send invocation_id, output, message and display only",
       );
       return;
     }
-    const { output = [], message, display } = parsed.data;
+    const { output = [], message, display } = checked.value;
     if (this.ended) {
       this.#report("sent output of a call after its answer", "send all of it before the answer");
       return;
     }
     const bytes = Buffer.concat(raw ?? []);
-    this.#judgeLimits(parsed.data, bytes.byteLength);
+    this.#judgeLimits(checked.value, bytes.byteLength);
     let at = 0;
     for (const { stream, text, byte_length: length = 0 } of output) {
       this.#judgeStream(stream);

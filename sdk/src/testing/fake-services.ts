@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { lstat, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { checkValue } from "../protocol/check-value.ts";
 import { CookieError } from "../protocol/errors.ts";
 import {
   ArtifactsRead,
@@ -55,13 +56,12 @@ export function inMemoryServices({ workspace, scratch }: FakeFolders): FakeServi
 }
 
 function parse<M extends Method>(method: M, params: JsonObject): ParamsOf<M> {
-  const parsed = method.params.safeParse(params);
-  if (parsed.success) return parsed.data as ParamsOf<M>;
-  const issue = parsed.error.issues[0];
-  const field = issue?.path.join(".") || "params";
+  const checked = checkValue(method.params, params);
+  if (checked.ok) return checked.value as ParamsOf<M>;
+  const { field, problem } = checked;
   throw new CookieError(
     "invalid_params",
-    `invalid params of ${method.name}: ${field}: ${issue?.message}`,
+    `invalid params of ${method.name}: ${field}: ${problem}`,
     { data: { field } },
   );
 }

@@ -32,13 +32,19 @@ describe("what a newcomer gets wrong is answered in one line that says what to d
       "a missing key",
       PROVIDER.replace(/^api_key = .*\n/m, ""),
       KEY,
-      ':1: providers."custom.anthropic".api_key: required by this adaptor; add it',
+      ':1: providers."custom.anthropic".api_key: is required by this adaptor; add it',
     ],
     [
       "a provider of one's own without the prefix",
       PROVIDER.replace("custom.", ""),
       KEY,
-      ":1: providers.anthropic.source: required key is missing; start the id with custom. to describe the provider here",
+      ":1: providers.anthropic.source: is required; start the id with custom. to describe the provider here",
+    ],
+    [
+      "a server for other machines",
+      '[server]\nhost = "0.0.0.0"\n',
+      {},
+      ":2: server.host: must be 127.0.0.1; fix it",
     ],
     ["a misspelt table", "[provider]\n", {}, ":1: provider: unknown key; did you mean providers?"],
     [

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { findDeclarationProblem } from "../../protocol/declaration-problem.ts";
-import { ToolDeclaration } from "../../protocol/tool.ts";
-import { excerpt, isRecord } from "../answer.ts";
+import type { ToolDeclaration } from "../../protocol/tool.ts";
 import type { Check } from "./check.ts";
+import { requireDeclaration } from "./require-shape.ts";
 import { fail } from "./verdict.ts";
 
 export const checkDeclarations: Check = {
@@ -18,22 +18,15 @@ export const checkDeclarations: Check = {
       fail("has no manifest and named no tools", "answer capabilities and tools");
     }
     for (const tool of Array.isArray(served) ? (served as unknown[]) : []) {
-      const name = isRecord(tool) ? String(tool["name"]) : "a tool";
-      const parsed = ToolDeclaration.safeParse(tool);
-      if (!parsed.success) {
-        const issue = parsed.error.issues[0];
-        fail(
-          `declares ${excerpt(name)} with a wrong ${issue?.path.join(".") || "member"} (${issue?.message})`,
-          "declare it as section 6.1 says",
-        );
-      }
-      judge(parsed.data);
+      const parsed = requireDeclaration(tool);
+      const { name } = parsed;
+      judge(parsed);
       if (manifest === null) continue;
-      const expected = declared.find((candidate) => candidate.name === parsed.data.name);
+      const expected = declared.find((candidate) => candidate.name === name);
       if (expected === undefined) {
         fail(`serves the tool ${name}, which its manifest does not have`, "declare it there");
       }
-      if (!isDeepStrictEqual(normalized(expected), normalized(parsed.data))) {
+      if (!isDeepStrictEqual(normalized(expected), normalized(parsed))) {
         fail(`serves ${name} otherwise than its manifest says`, "generate the manifest anew");
       }
     }

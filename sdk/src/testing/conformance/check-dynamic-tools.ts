@@ -1,9 +1,9 @@
 import { ToolClaim } from "../../protocol/dynamic-tools.ts";
 import { DYNAMIC_TOOL_LIMITS } from "../../protocol/limits.ts";
-import { ToolDeclaration } from "../../protocol/tool.ts";
-import { excerpt, isRecord, tellAnswer } from "../answer.ts";
+import { excerpt, tellAnswer } from "../answer.ts";
 import type { Bench, Started } from "./bench.ts";
 import type { Check } from "./check.ts";
+import { requireDeclaration } from "./require-shape.ts";
 import { fail, skip } from "./verdict.ts";
 
 export const checkDynamicTools: Check = {
@@ -30,7 +30,7 @@ export const checkDynamicTools: Check = {
         "send its complete list as `tools`",
       );
     }
-    for (const tool of tools as unknown[]) judge(tool);
+    for (const tool of tools as unknown[]) requireDeclaration(tool);
     if (!Array.isArray(claims)) fail("sent claims that are no list", "send a list of prefixes");
     for (const claim of claims as unknown[]) await resolves(bench, started, claim);
   },
@@ -51,16 +51,5 @@ async function resolves(bench: Bench, { peer }: Started, claim: unknown): Promis
       'answer {"tool": declaration} or {"tool": null}',
     );
   }
-  judge(tool);
-}
-
-function judge(tool: unknown): void {
-  const parsed = ToolDeclaration.safeParse(tool);
-  if (parsed.success) return;
-  const name = isRecord(tool) ? excerpt(String(tool["name"])) : "a tool";
-  const issue = parsed.error.issues[0];
-  fail(
-    `declares ${name} with a wrong ${issue?.path.join(".") || "member"} (${issue?.message})`,
-    "declare it as section 6.1 says",
-  );
+  requireDeclaration(tool);
 }

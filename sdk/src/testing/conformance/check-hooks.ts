@@ -5,6 +5,7 @@ import type { JsonObject } from "../../protocol/scalars.ts";
 import { tellAnswer } from "../answer.ts";
 import { SESSION } from "./bench.ts";
 import type { Check } from "./check.ts";
+import { requireShape } from "./require-shape.ts";
 import { fail, skip } from "./verdict.ts";
 
 const MODEL = { model: "offline/script", variant: null };
@@ -60,18 +61,10 @@ export const checkHooks: Check = {
           "answer it with a result within interception_timeout_ms (2 s)",
         );
       }
-      const parsed = HOOKS[name].result.safeParse(answer.result);
-      if (parsed.success) continue;
-      const issue = parsed.error.issues[0];
-      const unknown = issue?.code === "unrecognized_keys" ? issue.keys[0] : undefined;
-      const where = [
-        ...(issue?.path ?? []).map(String),
-        ...(unknown === undefined ? [] : [unknown]),
-      ];
-      fail(
-        `answered the hook ${name} with a wrong ${where.join(".") || "result"} (${issue?.message})`,
-        "answer what section 11 lists for it, and nothing else",
-      );
+      requireShape(HOOKS[name].result, answer.result, {
+        did: `answered the hook ${name}`,
+        must: "answer what section 11 lists for it, and nothing else",
+      });
     }
   },
 };

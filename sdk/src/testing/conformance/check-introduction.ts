@@ -4,6 +4,7 @@ import { PLUGIN_PROTOCOL_VERSION } from "../../protocol/version.ts";
 import { describeAnswer } from "../answer.ts";
 import type { Bench } from "./bench.ts";
 import type { Check } from "./check.ts";
+import { requireShape } from "./require-shape.ts";
 import { fail } from "./verdict.ts";
 
 const FOREIGN_VERSION = "99.0.0";
@@ -14,18 +15,12 @@ export const checkIntroduction: Check = {
   ids: ["E-021", "E-024", "E-035"],
   async run(bench) {
     const { introduction } = await bench.start(await bench.folder());
-    const parsed = PluginInitialize.result.safeParse(introduction);
-    if (!parsed.success) {
-      const issue = parsed.error.issues[0];
-      const keys = issue?.code === "unrecognized_keys" ? ` ${issue.keys.join(", ")}` : "";
-      // Declarations are judged by C-05.
-      if (issue?.path[0] !== "tools") {
-        fail(
-          `answered plugin/initialize with a wrong ${issue?.path.join(".") || "member"}${keys} (${issue?.message})`,
-          "answer protocol_version, name, version, and at most capabilities, tools and manifest_digest",
-        );
-      }
-    }
+    // Declarations are judged by C-05.
+    const { tools: _, ...rest } = introduction;
+    requireShape(PluginInitialize.result, rest, {
+      did: "answered plugin/initialize",
+      must: "answer protocol_version, name, version, and at most capabilities, tools and manifest_digest",
+    });
     judgeVersions(bench);
     judgeIdentity(bench, introduction);
     judgeCapabilities(bench, introduction["capabilities"]);

@@ -8,6 +8,7 @@ import { type Answer, tellAnswer } from "../answer.ts";
 import { preparedPart } from "../prepared-part.ts";
 import { type Bench, type Started, writeFiles } from "./bench.ts";
 import type { Check } from "./check.ts";
+import { requireShape } from "./require-shape.ts";
 import type { SampleCall } from "./samples.ts";
 import { fail, skip } from "./verdict.ts";
 
@@ -130,16 +131,12 @@ function judge(tool: ToolDeclaration, answer: Answer): Record<string, unknown> {
       "prepare the calls that conformance.json lists",
     );
   }
-  const parsed = ToolsPrepare.result.safeParse(answer.result);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    return fail(
-      `prepared ${tool.name} with a wrong ${issue?.path.join(".") || "member"} (${issue?.message})`,
-      "answer as section 6.2 says",
-    );
-  }
+  const { resources } = requireShape(ToolsPrepare.result, answer.result, {
+    did: `prepared ${tool.name}`,
+    must: "answer as section 6.2 says",
+  });
   const actions = tool.prepare?.mode === "dynamic" ? tool.prepare.actions : [];
-  for (const { action, label } of parsed.data.resources) {
+  for (const { action, label } of resources) {
     if (!actions.includes(action)) {
       fail(`prepared ${tool.name} with the action ${action}`, "name actions of its declaration");
     }

@@ -4,6 +4,7 @@ import { tellAnswer } from "../answer.ts";
 import type { DrivenCall } from "../driven-call.ts";
 import type { Bench } from "./bench.ts";
 import type { Check } from "./check.ts";
+import { requireShape } from "./require-shape.ts";
 import type { SampleCall } from "./samples.ts";
 import { fail, failOn, skip } from "./verdict.ts";
 
@@ -45,17 +46,12 @@ async function judgeAll(bench: Bench, calls: readonly SampleCall[], raw: boolean
 
 function judge(tool: string, result: Record<string, unknown>, call: DrivenCall): void {
   failOn(call.problems);
-  const parsed = ToolCallResult.safeParse(result);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    const where = issue?.path.join(".") || "completion";
-    fail(
-      `answered ${tool} with a wrong ${where} (${issue?.message})`,
-      "answer exactly one of content, outputs, streamed, and the options of section 6.3",
-    );
-  }
-  const { content, outputs, display, metadata } = parsed.data;
-  if (call.byteLength > 0 && parsed.data.streamed !== true) {
+  const completion = requireShape(ToolCallResult, result, {
+    did: `answered ${tool}`,
+    must: "answer exactly one of content, outputs, streamed, and the options of section 6.3",
+  });
+  const { content, outputs, display, metadata } = completion;
+  if (call.byteLength > 0 && completion.streamed !== true) {
     fail(`streamed the output of ${tool} and answered with text`, "answer {streamed: true}");
   }
   const mode = call.declaredOutput;

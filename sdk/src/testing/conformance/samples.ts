@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
+import { checkValue } from "../../protocol/check-value.ts";
 import { CookieError } from "../../protocol/errors.ts";
 import { JsonObject } from "../../protocol/scalars.ts";
 
@@ -56,13 +57,11 @@ export async function readSamples(directory: string): Promise<ConformanceSamples
   } catch {
     throw new CookieError("invalid_declaration", `${SAMPLES_FILE} is not JSON`);
   }
-  const parsed = ConformanceSamples.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const member = issue?.path.map(String).join(".") || "the file";
+  const checked = checkValue(ConformanceSamples, value, "the file");
+  if (checked.ok) return checked.value;
   throw new CookieError(
     "invalid_declaration",
-    `${SAMPLES_FILE}: ${member}: ${issue?.message ?? "invalid"}`,
+    `${SAMPLES_FILE}: ${checked.field}: ${checked.problem}`,
   );
 }
 

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { accessSync, constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { delimiter, isAbsolute, join } from "node:path";
+import { checkValue } from "../../protocol/check-value.ts";
 import { CookieError } from "../../protocol/errors.ts";
 import { MAX_MANIFEST_BYTES, Manifest } from "../../protocol/manifest.ts";
 
@@ -82,13 +83,10 @@ function parse(bytes: Buffer): Manifest {
   } catch {
     throw new CookieError("invalid_declaration", "cookie-plugin.json is not JSON in UTF-8");
   }
-  const parsed = Manifest.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const unknown = issue?.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [];
-  const member = [...(issue?.path ?? []).map(String), ...unknown].join(".") || "the file";
+  const checked = checkValue(Manifest, value, "the file");
+  if (checked.ok) return checked.value;
   throw new CookieError(
     "invalid_declaration",
-    `cookie-plugin.json: ${member}: ${unknown.length > 0 ? "unknown member" : issue?.message}`,
+    `cookie-plugin.json: ${checked.field}: ${checked.problem}`,
   );
 }

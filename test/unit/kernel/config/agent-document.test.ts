@@ -233,6 +233,13 @@ describe("frontmatter", () => {
     expect(await agentFailure(doc(head))).toMatchObject({ code: "missing_key", key });
   });
 
+  test("[C-078] a missing key says that it is required, and what it may be", async () => {
+    const head = HEAD.replace(/^mode:.*\n/m, "");
+    expect((await agentFailure(doc(head))).message).toMatch(
+      /: mode: is required; add one of primary, subagent, all, internal$/,
+    );
+  });
+
   test("[C-078] empty frontmatter lacks the first required key", async () => {
     expect(await agentFailure(doc(""))).toMatchObject({ code: "missing_key", key: "description" });
   });
