@@ -17,12 +17,18 @@ const BARE_ACTIONS: readonly PermissionAction[] = [
 
 /** `--allowed-tools` as overlay rules: repeatable, with commas; anything it does not know is a usage error (C 7.3). */
 export function parseAllowedTools(values: readonly string[]): AllowRule[] {
-  return values
-    .flatMap((value) => value.split(","))
-    .map((value) => value.trim())
-    .filter((value) => value !== "")
-    .map(parseOne);
+  return values.flatMap((list) => {
+    const names = list
+      .split(",")
+      .map((value) => value.trim())
+      .filter((value) => value !== "");
+    // As of a variable that is not set: whoever wrote it meant to allow something.
+    if (names.length === 0) throw usageError(`--allowed-tools names nothing; it takes ${TAKEN}`);
+    return names.map(parseOne);
+  });
 }
+
+const TAKEN = `${BARE_ACTIONS.join(", ")}, plugin:<name> and skill:<name>`;
 
 function parseOne(value: string): AllowRule {
   const action = BARE_ACTIONS.find((known) => known === value);
@@ -31,7 +37,5 @@ function parseOne(value: string): AllowRule {
   if (plugin !== undefined) return { action: "plugin", resource: `${plugin} *` };
   const skill = /^skill:([a-z0-9]+(?:-[a-z0-9]+)*)$/.exec(value)?.[1];
   if (skill !== undefined) return { action: "skill", resource: skill };
-  throw usageError(
-    `--allowed-tools does not know "${value}"; it takes ${BARE_ACTIONS.join(", ")}, plugin:<name> and skill:<name>`,
-  );
+  throw usageError(`--allowed-tools does not know "${value}"; it takes ${TAKEN}`);
 }

@@ -19,7 +19,6 @@ import { decodePricing } from "./decode-pricing.ts";
 import { decodeTools } from "./decode-tools.ts";
 import { duration, parseDuration } from "./parse-duration.ts";
 import { TableReader } from "./table-reader.ts";
-import { byteRange } from "./text-rules.ts";
 
 /** The tables that hold settings; the others hold maps of named entries. */
 export type Settings = {
@@ -78,9 +77,16 @@ function decodeSetting<K extends keyof Settings>(
 function decodeServer(value: unknown, table: string): ServerConfig {
   const reader = new TableReader(value, [table], ["host", "port"]);
   return {
-    host: reader.string("host", byteRange(1, 255)) ?? "127.0.0.1",
+    host: reader.string("host", loopback) ?? LOOPBACK,
     port: reader.integer("port", { min: 0, max: 65_535 }) ?? 7419,
   };
+}
+
+const LOOPBACK = "127.0.0.1";
+
+/** There is no remote listener: remote use is a tunnel that ends on this machine (D-001). */
+function loopback(host: string): string | undefined {
+  return host === LOOPBACK ? undefined : `must be ${LOOPBACK}`;
 }
 
 function decodeToolOutput(value: unknown, table: string): ToolOutputConfig {

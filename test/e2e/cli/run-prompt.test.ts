@@ -82,6 +82,8 @@ describe("options of cookie run", () => {
     ["--permission-mode", "sometimes"],
     ["--allowed-tools", "read,webfetch"],
     ["--allowed-tools", "message"],
+    ["--allowed-tools", ""],
+    ["--allowed-tools", " ,"],
     ["--model", ""],
   ])("[C-226] %s %j is a usage error that names the option", async ([option, value]) => {
     const result = await runCookie(await useProject(), ["run", option ?? "", value ?? "", "hi"]);

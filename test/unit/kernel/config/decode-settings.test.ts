@@ -74,6 +74,8 @@ describe("rules", () => {
   test.for([
     ["[server]\nport = 65536", "server.port"],
     ["[server]\nhost = ''", "server.host"],
+    ["[server]\nhost = '0.0.0.0'", "server.host"],
+    ["[server]\nhost = 'localhost'", "server.host"],
     ["[tool_output]\nmax_lines = 0", "tool_output.max_lines"],
     ["[tool_output]\nmax_bytes = 0", "tool_output.max_bytes"],
     ["[tool_output]\nmax_retained_bytes = 10", "tool_output.max_retained_bytes"],
