@@ -20,6 +20,7 @@ import type { PluginFacts } from "../plugin/plugin-facts.ts";
 import { createId } from "../support/create-id.ts";
 import { sha256Hex } from "../support/digest.ts";
 import { buildSlotTable, type ToolSet } from "../tool/tool-slots.ts";
+import { availablePredicates } from "./available-predicates.ts";
 import { composePrompt } from "./compose-prompt.ts";
 import { expandTemplates, type TemplateLines, templateLines } from "./expand-templates.ts";
 import { type AgentFacts, resolveAgent, selectSuffix } from "./resolve-agent.ts";
@@ -51,10 +52,14 @@ export interface AdmittedRun {
   readonly injected?: readonly InjectedMessage[];
 }
 
-/** The agent of a selection with its composed prompt and chain, as events record it (S 0.3). */
+/**
+ * The agent of a selection with its composed prompt and chain, as events record it (S 0.3).
+ * @param depth Of the session below its root, which is 0.
+ */
 export function snapshotAgent(
   facts: AdmissionFacts,
   selection: RunSelection,
+  depth: number,
 ): { document: AgentDocument; snapshot: AgentSnapshot; templates: TemplateLines } {
   const document = resolveAgent(facts, selection);
   const { chain, suffixStart } = selectSuffix(document, selection.model, facts.models);
@@ -66,7 +71,7 @@ export function snapshotAgent(
     );
   }
   const { maxDepth } = facts.config.delegation;
-  const templates = templateLines(document, { agents: facts.agents, depth: 0, maxDepth });
+  const templates = templateLines(document, { agents: facts.agents, depth, maxDepth });
   const composed = composePrompt({
     templates,
     agentPrompt: document.prompt,
@@ -104,9 +109,9 @@ export function snapshotAgent(
 export async function admitRun(
   facts: AdmissionFacts,
   selection: RunSelection,
-  overlay: readonly OverlayRule[],
+  { overlay, depth }: { readonly overlay: readonly OverlayRule[]; readonly depth: number },
 ): Promise<AdmittedRun> {
-  const { document, snapshot, templates } = snapshotAgent(facts, selection);
+  const { document, snapshot, templates } = snapshotAgent(facts, selection, depth);
   const suffix = snapshot.fallback_chain.slice(snapshot.selected_suffix_start);
   const bound = await Promise.all(suffix.map((entry) => facts.models.bind(entry)));
   const chain = bound.filter((model) => model !== undefined);
@@ -125,6 +130,7 @@ export async function admitRun(
       workspaceRoot: facts.workspaceRoot,
     },
     toolCalling: first.toolCalling,
+    available: availablePredicates(templates, facts.config),
     describe: (text) => expandTemplates(text, templates).text,
   });
   return {

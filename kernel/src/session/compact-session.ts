@@ -30,7 +30,7 @@ export async function compactSession(
   if (wanted.selection === null) {
     throw new CookieError("no_runnable_model", "no model can run; connect a provider first");
   }
-  const run = await admitRun(services.facts, wanted.selection, state.overlay);
+  const run = await admitRun(services.facts, wanted.selection, state);
   const { workspaceRoot } = services.facts;
   const result = await compactContext(
     {

@@ -167,7 +167,7 @@ export class SessionActor {
       await this.#requireIdle();
       let { input } = request;
       if (asksAboutInput(this.#parts)) input = await passInput(this.#parts, input);
-      let run = await admitRun(this.#services.facts, request.selection, this.#state.overlay);
+      let run = await admitRun(this.#services.facts, request.selection, this.#state);
       if (asksAboutAdmission(this.#parts)) run = await passAdmission(this.#parts, run, input);
       await this.#slot.settle();
       const documents = await this.#services.contextDocuments();

@@ -74,7 +74,7 @@ export class SessionRegistry {
   async create(selection: RunSelection): Promise<SessionActor> {
     this.#requireOpen();
     const { facts } = this.#services;
-    const { document, snapshot } = snapshotAgent(facts, selection);
+    const { document, snapshot } = snapshotAgent(facts, selection, 0);
     const sessionId = createId<SessionId>();
     const built = this.#builder.begin(sessionId);
     const { actor, log, gate } = built;

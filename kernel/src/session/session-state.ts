@@ -166,6 +166,11 @@ export class SessionState {
     }
   }
 
+  /** Below the root of the tree. */
+  get depth(): number {
+    return this.origin?.type === "delegated" ? this.origin.depth : 0;
+  }
+
   #created(payload: EventPayloadOf<"session_created">): void {
     this.origin = payload.origin;
     this.cwdIdentity = payload.cwd_identity;

@@ -6,6 +6,8 @@ import { computeRevisions } from "../../../../kernel/src/run/runtime-snapshot.ts
 import { customProvider, runtimeOf } from "../model/provider-fixture.ts";
 import { declareTool, NO_SELECTION, pluginFacts } from "../tool/dispatch-fixture.ts";
 
+const ROOT = { overlay: [], depth: 0 };
+
 const FACTS = {
   agentPrompt: "You code.\n",
   workspaceRoot: "/work",
@@ -72,13 +74,14 @@ describe("the system prompt", () => {
         tools: NO_SELECTION,
         modelRetry: {},
         delegation: { maxDepth: 1 },
+        messaging: { enabled: true },
       } as unknown as Config,
       revisions: (documents) => computeRevisions({ models, plugins }, documents),
     };
     const model = { model: "custom.test/m", variant: null };
-    const run = await admitRun(facts, { agent: "default", model }, []);
+    const run = await admitRun(facts, { agent: "default", model }, ROOT);
     instructions = "After.";
-    const later = await admitRun(facts, { agent: "default", model }, []);
+    const later = await admitRun(facts, { agent: "default", model }, ROOT);
     expect(run.systemPrompt).toContain('provider="builtin.fs">\nBefore.\n');
     expect(run.agent.composed_prompt).toBe(run.systemPrompt);
     expect(later.systemPrompt).toContain("After.");
