@@ -63,6 +63,7 @@ export class PluginServer {
     this.#connection = new Connection({
       transport,
       side: "plugin",
+      answersAfterEnd: true,
       onProtocolError: (error) => {
         process.stderr.write(`${plugin.definition.name}: ${error.message}\n`);
       },
@@ -93,7 +94,7 @@ export class PluginServer {
       this.#calls.get(invocation_id)?.progress.acknowledge(bytes);
     });
     connection.listen();
-    await Promise.race([shutdown, connection.closed]);
+    await Promise.race([shutdown, connection.ended, connection.closed]);
     await this.#stop();
   }
 
@@ -327,7 +328,11 @@ export class PluginServer {
     const running = [...this.#calls.values()];
     for (const call of running) call.abort();
     await settledWithin(
-      [...running.map((call) => call.finished), ...(this.#events?.open ?? [])],
+      [
+        ...running.map((call) => call.finished),
+        ...(this.#events?.open ?? []),
+        this.#connection.answered(),
+      ],
       STOP_WAIT_MS,
     );
     this.#states.discardAll();

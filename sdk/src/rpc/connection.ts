@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   type CancellationToken,
   CancellationTokenSource,
@@ -36,6 +37,8 @@ export interface ConnectionOptions {
   readonly servesReadersOnly?: boolean;
   /** A request without an id is carried out too, and not answered, unless its handler wants an id (D-014). */
   readonly servesWithoutId?: boolean;
+  /** When the input ends, what came before is still answered; the owner closes. */
+  readonly answersAfterEnd?: boolean;
   /** Called once, when either end closed. */
   onClose?(): void;
   /** A peer's message that breaks the contract, or (`internal`, with its cause) a handler of ours that failed. */
@@ -90,6 +93,8 @@ const LAST_FRAMES_MS = 1000;
  */
 export class Connection {
   readonly closed: Promise<void>;
+  /** Nothing more comes in; where it is not answered after the end, it is closed then. */
+  readonly ended: Promise<void>;
   readonly #options: ConnectionOptions;
   readonly #gate: InboundGate;
   readonly #writer: OutboundWriter;
@@ -103,6 +108,7 @@ export class Connection {
   /** Requests that count as waiting though they were handed over. */
   readonly #delayed = new Set<Message>();
   #resolveClosed: () => void = () => {};
+  #onAnswered: () => void = () => {};
   #isClosed = false;
   #closeTimer: NodeJS.Timeout | undefined;
 
@@ -130,7 +136,12 @@ export class Connection {
     });
     this.#rpc.onRequest((name, params, token) => this.#serveRequest(name, params, token));
     this.#rpc.onError(() => {});
-    this.#rpc.onClose(() => this.close());
+    this.ended = new Promise((resolve) => {
+      this.#rpc.onClose(() => {
+        if (options.answersAfterEnd !== true) this.close();
+        resolve();
+      });
+    });
     transport.writer.onClose(() => this.#closeSoon());
   }
 
@@ -231,6 +242,17 @@ export class Connection {
     return this.#writer.write(raw === undefined ? frame : withBytes(frame, raw));
   }
 
+  /** Resolves when everything that came is answered. */
+  async answered(): Promise<void> {
+    while (this.#serving.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onAnswered = resolve;
+      });
+    }
+    // The library writes an answer some turns after its handler is done.
+    await nextTurn();
+  }
+
   /** Fails what is pending, aborts what is served, and ends our side of the transport. Idempotent. */
   close(reason: CloseReason = "done"): void {
     if (this.#isClosed) return;
@@ -280,6 +302,7 @@ export class Connection {
       throw toResponseError(toWireError(error, { lines: METHODS_WITH_LONG_ERRORS.has(name) }));
     } finally {
       this.#serving.delete(controller);
+      this.#onAnswered();
     }
   }
 

@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -50,6 +50,21 @@ test("a plugin of one tool fits in under 20 lines and is served", async () => {
   });
   kernel.close();
   expect(await exited).toBe(0);
+});
+
+test("[E-001] [E-026] requests that are piped in are answered, the last one without LF too", () => {
+  const requests = [
+    { id: 0, method: "plugin/initialize", params: initializeParams() },
+    { id: 1, method: "plugin/ping", params: {} },
+  ];
+  const input = requests.map((frame) => JSON.stringify({ jsonrpc: "2.0", ...frame })).join("\n");
+  const { status, stdout } = spawnSync(process.execPath, [bundle.file("small")], {
+    input,
+    encoding: "utf8",
+  });
+  const answers = stdout.trimEnd().split("\n");
+  expect(answers.map((line) => (JSON.parse(line) as { id: number }).id)).toEqual([0, 1]);
+  expect(status).toBe(0);
 });
 
 test("[E-011] what a plugin prints lands on stderr and never among the frames", async () => {
