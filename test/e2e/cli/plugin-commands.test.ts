@@ -5,6 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { fixtureDirectory, fixturePlugin } from "../../support/fixture-plugin.ts";
 import { isAlive } from "../../support/is-alive.ts";
 import { runCookie, startCookie } from "../../support/run-cookie.ts";
+import { CAN_OPEN_TERMINAL, runInTerminal } from "../../support/run-in-terminal.ts";
 import type { TempProject } from "../../support/temp-project.ts";
 import { useProject } from "../../support/use-project.ts";
 import { linkPackages, readerShell } from "../guides/reader-shell.ts";
@@ -229,6 +230,52 @@ test.skipIf(process.platform === "win32")(
     });
     expect(isAlive(pid)).toBe(false);
     expect(await readdir(join(project.cwd, "tmp"))).toEqual([".keep"]);
+  },
+);
+
+test.runIf(CAN_OPEN_TERMINAL)(
+  "[E-190] a terminal that closes during cookie plugin test leaves neither the plugin nor a folder",
+  async () => {
+    const project = await useProject();
+    const pids = join(project.cwd, "pids");
+    // Heeds nothing, and stays when its input ends.
+    await project.write(
+      "odd/main.mjs",
+      `import { appendFileSync } from "node:fs";
+for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"]) process.on(signal, () => {});
+appendFileSync(${JSON.stringify(pids)}, process.pid + "\\n");
+setInterval(() => {}, 1000);
+process.stdin.setEncoding("utf8").on("data", (text) => {
+  if (!text.includes("plugin/initialize")) return;
+  const result = { protocol_version: "0.1.0", name: "odd", version: "1.0.0" };
+  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id: 0, result }) + "\\n");
+});
+`,
+    );
+    const manifest = {
+      manifest: 1,
+      name: "odd",
+      version: "1.0.0",
+      protocol: ["0.1.0"],
+      runtime: { kind: "node", entry: "main.mjs" },
+    };
+    await project.write("odd/cookie-plugin.json", JSON.stringify(manifest));
+    await project.write("tmp/.keep", "");
+    const tested = await runInTerminal(
+      project,
+      ["plugin", "test", "odd", "--only", "C-05", "--only", "C-08"],
+      {
+        closeAfter: "C-05",
+        env: { TMPDIR: join(project.cwd, "tmp") },
+      },
+    );
+    expect(tested.screen).toContain("passed  C-05");
+    const started = (await readFile(pids, "utf8")).trimEnd().split("\n").map(Number);
+    await vi.waitFor(() => expect(started.filter(isAlive)).toEqual([]), { timeout: 20_000 });
+    await vi.waitFor(
+      async () => expect(await readdir(join(project.cwd, "tmp"))).toEqual([".keep"]),
+      { timeout: 20_000 },
+    );
   },
 );
 
