@@ -41,6 +41,12 @@ export const DEFAULT_LIMITS: ConformanceLimits = {
   leaveMs: 6_000,
 };
 
+/**
+ * What a process gets beside its entry's `env` (E-046): nothing; the names that its manifest asks for, as a tier gets
+ * them that may have them; or all of this shell, which no plugin is promised.
+ */
+export type Environment = "cleared" | "granted" | "shell";
+
 export interface BenchOptions {
   readonly subject: Subject;
   readonly name: string;
@@ -48,8 +54,7 @@ export interface BenchOptions {
   readonly limits: ConformanceLimits;
   /** Entry of the shared host: the plugin then runs behind `ch`. */
   readonly hostEntry: string | null;
-  /** Instead of the cleared environment of E-046. */
-  readonly inheritEnvironment: boolean;
+  readonly environment: Environment;
   /** Ends every process at once; nothing is started after it. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -118,16 +123,15 @@ export class Bench {
   /** A process, to which nothing was sent yet; behind `ch` its entry is loaded. */
   async open(workspace: string, raw = true): Promise<PluginPeer> {
     requireNotCancelled(this.options.signal);
-    const { subject, hostEntry, samples, inheritEnvironment, name } = this.options;
+    const { subject, hostEntry, samples, name } = this.options;
     const shared = hostEntry !== null;
     const scratch = await this.folder();
-    const inherits = subject.manifest?.env?.inherit;
     const peer = new PluginPeer({
       command: shared ? process.execPath : subject.command,
       args: shared ? [hostEntry] : subject.args,
       cwd: workspace,
       env: {
-        ...(inheritEnvironment || (this.#isFirstParty && inherits === "*") ? inherited() : {}),
+        ...this.#inherited(),
         ...samples.env,
         COOKIE_PLUGIN_PROTOCOL: PLUGIN_PROTOCOL_VERSION,
       },
@@ -237,6 +241,19 @@ export class Bench {
     return this.isShared || this.options.name.startsWith("builtin.");
   }
 
+  #inherited(): Record<string, string> {
+    const { environment, subject } = this.options;
+    if (environment === "cleared") return {};
+    if (environment === "shell") return ownVariables(() => true);
+    const { inherit = [] } = subject.manifest?.env ?? {};
+    // Below first party a grant gives names and never everything (E-114).
+    return ownVariables(
+      (name) =>
+        name !== "COOKIE_DAEMON_TOKEN" &&
+        (inherit === "*" ? this.#isFirstParty : inherit.includes(name)),
+    );
+  }
+
   #services(folders: FakeFolders): FakeServices {
     const wanted = this.options.subject.manifest?.capabilities?.host ?? [];
     const all = inMemoryServices(folders);
@@ -269,7 +286,9 @@ export const SESSION = {
   run_id: randomUUID(),
 };
 
-function inherited(): Record<string, string> {
-  const names = Object.entries(process.env).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(names) as Record<string, string>;
+function ownVariables(isWanted: (name: string) => boolean): Record<string, string> {
+  const wanted = Object.entries(process.env).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && isWanted(entry[0]),
+  );
+  return Object.fromEntries(wanted);
 }

@@ -11,7 +11,7 @@ const LONG_LINE_PATIENCE = 6;
 
 export const checkLines: Check = {
   id: "C-01",
-  title: "lines: CR, blank lines, split characters, 4 MiB",
+  title: "lines: CR, blank lines, split characters, 4 MiB, no LF behind the last",
   ids: ["E-001", "E-002"],
   async run(bench) {
     const { answerMs } = bench.limits;
@@ -29,6 +29,11 @@ export const checkLines: Check = {
     await answers(peer, "a line of 4 MiB", patient, (ping) => {
       const room = MAX_FRAME_BYTES - ping.byteLength;
       return [ping.subarray(0, -1), " ".repeat(room), "}\n"];
+    });
+    await answers(peer, "a last line that ended with its input", answerMs, (ping) => {
+      // Before the pipe is closed, it is written.
+      queueMicrotask(() => peer.closeInput());
+      return [ping];
     });
   },
 };
@@ -48,7 +53,7 @@ async function answers(
   if (settled.kind === "none") {
     fail(
       `did not answer ${what}: ${settled.why}`,
-      "read up to LF, drop one CR, skip empty lines, and take 4 MiB",
+      "read up to LF or the end of input, drop one CR, skip empty lines, and take 4 MiB",
     );
   }
 }

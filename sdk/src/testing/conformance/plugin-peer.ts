@@ -111,7 +111,7 @@ export class PluginPeer {
         });
       });
     });
-    process.once("exit", this.#onExit);
+    keepUntilExit(this);
   }
 
   get pid(): number {
@@ -162,15 +162,28 @@ export class PluginPeer {
 
   /** Ends the process and everything below it; bounded. */
   async end(): Promise<void> {
-    process.off("exit", this.#onExit);
+    living.delete(this);
     this.kill();
     await settledWithin(this.exited, REAP_MS);
     this.#child.stdin.destroy();
     this.#child.stdout.destroy();
     this.#child.stderr.destroy();
   }
+}
 
-  readonly #onExit = (): void => this.kill();
+const living = new Set<PluginPeer>();
+
+/** A process that ends by itself takes what it started along; one listener, however many there are. */
+function keepUntilExit(peer: PluginPeer): void {
+  if (living.size === 0) {
+    process.off("exit", killLiving);
+    process.on("exit", killLiving);
+  }
+  living.add(peer);
+}
+
+function killLiving(): void {
+  for (const peer of living) peer.kill();
 }
 
 export async function settledWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {

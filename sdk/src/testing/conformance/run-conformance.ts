@@ -114,7 +114,7 @@ export async function runConformance(
       samples,
       limits: { ...DEFAULT_LIMITS, ...options.limits },
       hostEntry: run === "direct" ? null : (options.hostEntry ?? null),
-      inheritEnvironment: false,
+      environment: name.startsWith("builtin.") || run === "behind_ch" ? "granted" : "cleared",
       signal: options.signal,
     };
     const plan =
@@ -158,7 +158,7 @@ interface Plan {
 async function tryStart(options: BenchOptions): Promise<Plan> {
   const problem = await startProblem(options);
   if (problem === undefined) return { verdict: () => undefined };
-  const inheriting = { ...options, inheritEnvironment: true };
+  const inheriting = { ...options, environment: "shell" as const };
   if (options.hostEntry === null && (await startProblem(inheriting)) === undefined) {
     return { bench: inheriting, verdict: () => undefined };
   }
