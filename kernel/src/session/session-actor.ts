@@ -410,7 +410,6 @@ export class SessionActor {
     if (!events.published || !events.writable) return;
     try {
       await this.#services.store.writeMetadata(await this.#metadata());
-      this.#parts.onSaved?.();
     } catch (error) {
       this.#services.logger.log("warn", "the session's metadata cache could not be written", {
         error: describeRunError(error).message,

@@ -20,7 +20,6 @@ export interface SessionBuilderParts {
   readonly consumers: readonly TreeConsumer[];
   readonly grants: GrantsOfTrees;
   /** Told when a delegated session's cache has been written anew. */
-  onChildSaved(rootId: SessionId): void;
 }
 
 /** A session with its log, and what only its tree needs of it. */
@@ -64,7 +63,7 @@ export class SessionBuilder {
   /** An actor with its fold, before its log is there: the log is folded into both state and approvals. */
   #build(location: SessionLocation, isWriter: boolean): UnopenedSession {
     const { sessionId, rootId: rootSessionId } = location;
-    const { services, consumers, grants, onChildSaved } = this.#parts;
+    const { services, consumers, grants } = this.#parts;
     const state = new SessionState();
     const log = new SessionLog();
     const presence = new SessionPresence(this.#modes, rootSessionId);
@@ -92,8 +91,6 @@ export class SessionBuilder {
     };
     const budget = isWriter ? services.budgets?.of(rootSessionId) : undefined;
     const ledger = new UsageLedger(sessionId, budget && (() => budget.begin(sessionId)));
-    const isChild = sessionId !== rootSessionId;
-    const onSaved = isChild ? () => onChildSaved(rootSessionId) : () => undefined;
     const parts = {
       sessionId,
       rootSessionId,
@@ -104,7 +101,6 @@ export class SessionBuilder {
       gate,
       ledger,
       treeGrants,
-      onSaved,
     };
     const actor = new SessionActor({ ...parts, ...(budget && { budget }) });
     const options: EventLogOptions = {

@@ -22,6 +22,4 @@ export interface SessionParts {
   readonly budget?: BudgetCheck;
   /** Shared by the sessions of a tree. */
   readonly treeGrants: TreeGrants;
-  /** Told when the session's cache has been written anew. */
-  onSaved?(): void;
 }

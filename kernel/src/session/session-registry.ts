@@ -66,7 +66,6 @@ export class SessionRegistry {
       services,
       consumers,
       grants: this.#grants,
-      onChildSaved: (rootId) => this.#trees.saveIndex(rootId),
     });
   }
 
@@ -268,7 +267,6 @@ export class SessionRegistry {
     await each((actor) => actor.quiesce());
     await this.#services.beforeLogsClose?.();
     await each((actor) => actor.close());
-    await this.#trees.close();
     this.#residents.clear();
   }
 

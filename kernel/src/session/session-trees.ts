@@ -1,10 +1,9 @@
 import type { SessionId } from "@cookie-agent/sdk/protocol";
 import type { TreeConsumer } from "../event/tree-consumer.ts";
-import { indexOfChildren } from "../store/child-index.ts";
 import type { SessionLocation, SessionStore, TreeLease } from "../store/session-store.ts";
 import type { Logger } from "../support/logger.ts";
 import { SessionTree } from "./session-tree.ts";
-import { loadTree, problemOf, type TreeLoadParts, type TreeMember } from "./tree-load.ts";
+import { loadTree, type TreeLoadParts, type TreeMember } from "./tree-load.ts";
 
 export interface SessionTreesOptions extends Pick<TreeLoadParts, "fold" | "exclusively"> {
   readonly store: SessionStore;
@@ -26,8 +25,6 @@ export class SessionTrees {
   readonly #options: SessionTreesOptions;
   readonly #residents = new Map<SessionId, Map<SessionId, TreeMember>>();
   readonly #entries = new Map<SessionId, TreeEntry>();
-  readonly #unsaved = new Set<SessionId>();
-  readonly #saving = new Map<SessionId, Promise<void>>();
 
   constructor(options: SessionTreesOptions) {
     this.#options = options;
@@ -87,38 +84,6 @@ export class SessionTrees {
     const tree = await this.loaded(location.rootId);
     if (tree === undefined || tree.has(location.sessionId)) return;
     tree.keep(await this.#options.fold(location));
-    this.saveIndex(location.rootId);
-  }
-
-  /** Has the cache of a tree's children written anew; losing it costs a load, so a failure is only noted (S-072). */
-  saveIndex(rootId: SessionId): void {
-    this.#unsaved.add(rootId);
-    if (this.#saving.has(rootId)) return;
-    this.#saving.set(
-      rootId,
-      this.#writeIndex(rootId)
-        .catch((error: unknown) => {
-          this.#options.logger.log("warn", "the index of a session's children is not up to date", {
-            error: problemOf(error),
-          });
-        })
-        .finally(() => this.#saving.delete(rootId)),
-    );
-  }
-
-  /** Waits for what is being written. */
-  async close(): Promise<void> {
-    await Promise.all(this.#saving.values());
-  }
-
-  async #writeIndex(rootId: SessionId): Promise<void> {
-    const tree = await this.loaded(rootId);
-    while (tree !== undefined && this.#unsaved.delete(rootId)) {
-      const children = tree.sessionIds.filter((sessionId) => sessionId !== rootId);
-      if (children.length === 0) return;
-      const index = indexOfChildren(children.map((sessionId) => tree.require(sessionId)));
-      await this.#options.store.writeIndex(rootId, index);
-    }
   }
 
   #entryOf(rootId: SessionId): TreeEntry {
@@ -141,7 +106,6 @@ export class SessionTrees {
     const tree = await entry.loading;
     try {
       for (const consumer of this.#options.consumers) await consumer.accept?.(tree);
-      if (entry.lease !== undefined) this.saveIndex(tree.rootId);
     } finally {
       // A snapshot may be stale as soon as it is made.
       if (entry.lease === undefined) this.#forget(tree.rootId, entry);

@@ -8,19 +8,12 @@ import type { FileLock } from "../support/file-lock.ts";
 import { hasCode } from "../support/has-code.ts";
 import { KeyMutex } from "../support/key-mutex.ts";
 import { makeDirectory } from "../support/make-directory.ts";
-import { indexPath, readIndexFile } from "./child-index.ts";
 import { readCrossReferences, recordCrossReferences } from "./cross-references.ts";
 import { LocalLogFile } from "./local-log-file.ts";
-import {
-  logPath,
-  readMetadataFile,
-  replaceCacheFile,
-  replaceMetadataFile,
-} from "./metadata-file.ts";
+import { logPath, readMetadataFile, replaceMetadataFile } from "./metadata-file.ts";
 import { publishSession, removeRemains } from "./publish-session.ts";
 import { sessionForeign } from "./session-foreign.ts";
 import type {
-  ChildIndex,
   CrossReference,
   LogFile,
   SessionLocation,
@@ -184,17 +177,6 @@ class LocalSessionStore implements SessionStore {
 
   async byteLength(location: SessionLocation): Promise<number> {
     return (await lstat(logPath(this.#directoryOf(location)))).size;
-  }
-
-  readIndex(rootId: SessionId): Promise<ChildIndex | undefined> {
-    return readIndexFile(indexPath(join(this.directory, rootId, CHILDREN)));
-  }
-
-  async writeIndex(rootId: SessionId, index: ChildIndex): Promise<void> {
-    const path = indexPath(join(this.directory, rootId, CHILDREN));
-    await this.#withLease(rootId, rootId, () =>
-      replaceCacheFile(path, `${JSON.stringify(index, null, 2)}\n`),
-    );
   }
 
   async writeMetadata(metadata: StoredMetadata): Promise<void> {

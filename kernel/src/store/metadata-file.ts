@@ -80,20 +80,19 @@ function readBounded(path: string): string | null {
   }
 }
 
-/** Replaces the cache by a rename without a sync: the name always resolves (S-071). */
-export function replaceMetadataFile(
+/**
+ * Replaces the cache by a rename without a sync: the name always resolves (S-071). After a loss of power it may be
+ * empty, never half of two.
+ */
+export async function replaceMetadataFile(
   sessionDirectory: string,
   metadata: StoredMetadata,
 ): Promise<void> {
-  return replaceCacheFile(metadataPath(sessionDirectory), encodeMetadata(metadata));
-}
-
-/** Puts a derived cache in place without a sync: after a loss of power it may be empty, never half of two. */
-export async function replaceCacheFile(path: string, text: string): Promise<void> {
+  const path = metadataPath(sessionDirectory);
   const name = `.${basename(path)}.${randomBytes(8).toString("hex")}.tmp`;
   const staged = join(dirname(path), name);
   try {
-    await writeFile(staged, text, { mode: 0o600, flag: "wx" });
+    await writeFile(staged, encodeMetadata(metadata), { mode: 0o600, flag: "wx" });
     await renameStubbornly(() => rename(staged, path));
   } catch (error) {
     await rm(staged, { force: true });

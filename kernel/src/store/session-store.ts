@@ -7,23 +7,6 @@ export type StoredMetadata = Omit<SessionMeta, "access"> & {
   readonly usage?: StoredUsage;
 };
 
-/** What is known of a tree's children without opening any of their logs (S 3.3). */
-export interface ChildIndex {
-  readonly version: 1;
-  readonly children: readonly IndexedChild[];
-}
-
-export type IndexedChild = Pick<
-  StoredMetadata,
-  | "session_id"
-  | "title"
-  | "title_updated_seq"
-  | "last_event_seq"
-  | "last_activity"
-  | "status"
-  | "handle"
-> & { readonly parent_session_id: SessionId; readonly agent: string };
-
 /** One tree refers to an artifact that lies with another one, or among the shared (S-114). */
 export interface CrossReference {
   readonly digest: Digest;
@@ -97,10 +80,6 @@ export interface SessionStore {
   byteLength(location: SessionLocation): Promise<number>;
   /** Replaces the derived cache; not durable by itself (S-071). */
   writeMetadata(metadata: StoredMetadata): Promise<void>;
-  /** What the cache of a root's children says; undefined when there is none that can be used (S-072). */
-  readIndex(rootId: SessionId): Promise<ChildIndex | undefined>;
-  /** Replaces that cache; not durable by itself. */
-  writeIndex(rootId: SessionId, index: ChildIndex): Promise<void>;
   /**
    * Adds references to the ledger, durably and all at once: whoever collects artifacts sees them from then on. To be
    * called before the referring session is published (S-114).

@@ -408,12 +408,6 @@ export class MemoryStore implements SessionStore {
 
   async writeMetadata(): Promise<void> {}
 
-  async readIndex(): Promise<undefined> {
-    return undefined;
-  }
-
-  async writeIndex(): Promise<void> {}
-
   async recordCrossReferences(): Promise<void> {}
 
   async crossReferences(): Promise<never[]> {

@@ -110,8 +110,6 @@ function failingStore(inner: SessionStore, disk: Disk): SessionStore {
     children: (rootId) => inner.children(rootId),
     byteLength: (location) => inner.byteLength(location),
     writeMetadata: (metadata) => inner.writeMetadata(metadata),
-    readIndex: (rootId) => inner.readIndex(rootId),
-    writeIndex: (rootId, index) => inner.writeIndex(rootId, index),
     recordCrossReferences: (references) => inner.recordCrossReferences(references),
     crossReferences: () => inner.crossReferences(),
     remove: (rootId) => inner.remove(rootId),

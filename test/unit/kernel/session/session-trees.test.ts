@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RunSelection, SessionId, StoredEvent } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
@@ -240,35 +240,10 @@ describe("the load of a tree", () => {
     expect(before.has(second)).toBe(false);
     const after = await reader.sessions.tree(rootId);
     expect(after.childrenOf(rootId).map((meta) => meta.session_id)).toEqual([child, second]);
-    expect(await reader.store.readIndex(rootId)).toBeUndefined();
   });
 });
 
-describe("[S-072] the index of children", () => {
-  test("follows a load and is no truth: a missing or broken one changes nothing", async () => {
-    const { rootId, store, services } = await openTree();
-    const child = await publishChild(store, { rootId, handle: "explore_0a1b2c3d" });
-    const path = join(store.directory, rootId, "subagents", "index.json");
-    const sessions = new SessionRegistry(services);
-    await sessions.adopt(rootId);
-    await sessions.close();
-    expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({
-      version: 1,
-      children: [
-        { session_id: child, agent: "default", status: "idle", handle: "explore_0a1b2c3d" },
-      ],
-    });
-    expect((await store.readIndex(rootId))?.children).toHaveLength(1);
-
-    for (const text of ["", "{", '{"version":2,"children":[]}', '{"version":1,"children":[{}]}']) {
-      await writeFile(path, text);
-      expect(await store.readIndex(rootId)).toBeUndefined();
-      const again = new SessionRegistry(services);
-      expect((await again.tree(rootId)).has(child)).toBe(true);
-      await again.close();
-    }
-  });
-
+describe("handles of a tree", () => {
   test("[S-014] names the handles that are taken in the whole tree", async () => {
     const { rootId, store, services } = await openTree();
     const child = await publishChild(store, { rootId, handle: "explore_00000001" });
