@@ -22,6 +22,7 @@ export function registerTreeMethods(route: Route, { sessions }: ClientServices):
       title: child.title,
       title_updated_seq: child.title_updated_seq,
       status: child.status,
+      usage: tree.usageOf(child.session_id) ?? null,
       ...(child.handle === undefined ? {} : { handle: child.handle }),
     }));
     return { children, diagnostics: [...tree.diagnostics] };

@@ -354,14 +354,19 @@ export class SessionRegistry {
   /** A session as its log has it now, for its tree; nothing of it stays open (S-079). */
   async #foldMember(location: SessionLocation): Promise<TreeMember> {
     const { actor, folds } = await this.#builder.open(location);
-    const meta = actor.meta();
+    const member = frozenMember(location, actor, folds);
     await actor.close();
-    return { location, meta: () => meta, products: folds.freeze() };
+    return member;
   }
 
   #join({ actor, folds }: BuiltSession): void {
     const location = { sessionId: actor.sessionId, rootId: actor.rootSessionId };
-    const member = { location, meta: () => actor.meta(), products: folds };
+    const member = {
+      location,
+      meta: () => actor.meta(),
+      usage: () => actor.usage.rollup(),
+      products: folds,
+    };
     this.#joined.set(actor, member);
     this.#trees.join(member);
   }
@@ -371,12 +376,9 @@ export class SessionRegistry {
     const member = this.#joined.get(actor);
     await actor.close();
     if (member === undefined) return;
-    const meta = actor.meta();
     const { location, products } = member;
-    this.#trees.leave(
-      member,
-      actor.published ? { location, meta: () => meta, products: products.freeze() } : null,
-    );
+    const last = actor.published ? frozenMember(location, actor, products) : null;
+    this.#trees.leave(member, last);
   }
 
   async #exclusively<T>(sessionId: SessionId, work: () => Promise<T>): Promise<T> {
@@ -404,6 +406,17 @@ export class SessionRegistry {
   #requireOpen(): void {
     if (this.#closed) throw new CookieError("shutting_down", "the kernel is closing");
   }
+}
+
+/** A session as it is now, for when it is closed. */
+function frozenMember(
+  location: SessionLocation,
+  actor: SessionActor,
+  folds: ConsumerFolds,
+): TreeMember {
+  const meta = actor.meta();
+  const usage = actor.usage.rollup();
+  return { location, meta: () => meta, usage: () => usage, products: folds.freeze() };
 }
 
 interface ResidentMember extends TreeMember {

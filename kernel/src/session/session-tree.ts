@@ -1,4 +1,4 @@
-import { CookieError, type SessionId } from "@cookie-agent/sdk/protocol";
+import { CookieError, type SessionId, type UsageRollup } from "@cookie-agent/sdk/protocol";
 import type { TreeConsumer, TreeProducts } from "../event/tree-consumer.ts";
 import type { StoredMetadata } from "../store/session-store.ts";
 import type { TreeMember } from "./tree-load.ts";
@@ -34,6 +34,11 @@ export class SessionTree implements TreeProducts {
 
   meta(sessionId: SessionId): StoredMetadata | undefined {
     return this.#member(sessionId)?.meta();
+  }
+
+  /** What the visible branch of a session used. */
+  usageOf(sessionId: SessionId): UsageRollup | undefined {
+    return this.#member(sessionId)?.usage();
   }
 
   /** What is known of a session that the tree has. */

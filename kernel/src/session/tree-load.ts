@@ -1,4 +1,4 @@
-import type { SessionId } from "@cookie-agent/sdk/protocol";
+import type { SessionId, UsageRollup } from "@cookie-agent/sdk/protocol";
 import type { SessionProducts } from "../event/consumer-folds.ts";
 import type { SessionLocation, SessionStore, StoredMetadata } from "../store/session-store.ts";
 
@@ -9,6 +9,8 @@ const UNLOCKED_FOLDS = 4;
 export interface TreeMember {
   readonly location: SessionLocation;
   meta(): StoredMetadata;
+  /** Of its visible branch. */
+  usage(): UsageRollup;
   readonly products: SessionProducts;
 }
 

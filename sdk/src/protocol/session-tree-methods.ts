@@ -2,6 +2,7 @@ import * as z from "zod";
 import { SessionMeta, SessionStatus } from "./client-methods.ts";
 import { request } from "./method.ts";
 import { Count, SessionId } from "./scalars.ts";
+import { UsageRollup } from "./usage-methods.ts";
 
 /** A direct child as its parent's surfaces show it (D 5). */
 export const ChildSummary = z.object({
@@ -10,6 +11,8 @@ export const ChildSummary = z.object({
   title: z.string().nullable(),
   title_updated_seq: Count,
   status: SessionStatus,
+  /** Of its visible branch, what it delegated apart. */
+  usage: UsageRollup.nullable(),
   handle: z.string().optional(),
 });
 export type ChildSummary = z.infer<typeof ChildSummary>;

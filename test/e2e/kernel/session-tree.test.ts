@@ -43,7 +43,12 @@ describe("session.tree and session.children", () => {
     expect(part.tree).toEqual(whole.tree.children[0]);
     const { children } = await client.request(SessionChildren, { session_id: rootId });
     expect(children).toMatchObject([
-      { session_id: one.sessionId, agent: "primary", status: "completed" },
+      {
+        session_id: one.sessionId,
+        agent: "primary",
+        status: "completed",
+        usage: { request_count: 1, by_model: { "custom.test/scripted": { request_count: 1 } } },
+      },
       { session_id: other.sessionId },
     ]);
     const second = await openTestKernel({ on: first });
