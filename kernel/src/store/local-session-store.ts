@@ -103,13 +103,13 @@ class LocalSessionStore implements SessionStore {
 
   async find(sessionId: SessionId): Promise<SessionLocation | undefined> {
     const asRoot = { sessionId, rootId: sessionId };
-    const isRoot = await exists(logPath(this.#directoryOf(asRoot))).catch((error: unknown) => {
+    const isRoot = await holdsLog(this.#directoryOf(asRoot)).catch((error: unknown) => {
       throw unopened(sessionId, error);
     });
     if (isRoot) return asRoot;
     for (const rootId of await sessionIdsIn(this.directory)) {
       const location = { sessionId, rootId };
-      if (await exists(logPath(this.#directoryOf(location)))) return location;
+      if (await holdsLog(this.#directoryOf(location))) return location;
     }
     return undefined;
   }
@@ -372,6 +372,11 @@ async function exists(path: string): Promise<boolean> {
     if (hasCode(error, "ENOENT", "ENOTDIR")) return false;
     throw error;
   }
+}
+
+/** A link in the place of a session's directory is no session, wherever it leads (S-076). */
+async function holdsLog(directory: string): Promise<boolean> {
+  return (await exists(logPath(directory))) && (await lstat(directory)).isDirectory();
 }
 
 function unopened(sessionId: SessionId, cause: unknown): CookieError {

@@ -1,4 +1,13 @@
-import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { SessionId } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
@@ -154,6 +163,31 @@ describe("cookie session rm", () => {
     expect(await answer("y\n")).toMatchObject({ exitCode: 0 });
     expect(await findLogs(project)).toEqual([]);
   });
+
+  test.skipIf(process.platform === "win32")(
+    "[S-076] a link in the place of a session is no session to any command, and stays",
+    async () => {
+      const project = await useProject();
+      const id = await makeSession(project, "say one");
+      const root = dirname((await findLogs(project))[0] ?? "");
+      const moved = join(project.home, "moved");
+      await rename(root, moved);
+      await symlink(moved, root);
+      const listed = await session(project, "list", "--json");
+      expect(JSON.parse(listed.stdout)).toMatchObject({ sessions: [] });
+      for (const words of [
+        ["show", id],
+        ["tree", id],
+        ["rm", "--yes", id],
+      ]) {
+        const refused = await session(project, ...words);
+        expect(refused.exitCode).not.toBe(0);
+        expect(refused.stderr).toContain(`there is no session ${id} `);
+      }
+      expect(await readdir(moved)).toContain("events.jsonl");
+      expect((await lstat(root)).isSymbolicLink()).toBe(true);
+    },
+  );
 
   test("one that cannot be removed is named and does not keep the others", async () => {
     const project = await useProject();
