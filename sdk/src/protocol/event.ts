@@ -197,7 +197,6 @@ export const EVENT_PAYLOADS = {
     creation_agent: AgentSnapshot,
     ...Revisions.shape,
     short_id: boundedText(1, 64).optional(),
-    engine_version: boundedText(1, 64).optional(),
   }),
   /** The session's own rules changed; carries all of them. */
   session_permission_overlay_set: payload("session_permission_overlay_set", {

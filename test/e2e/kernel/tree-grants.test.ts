@@ -154,6 +154,20 @@ describe("a remembered approval", () => {
     ).toEqual(["completed", "failed"]);
   });
 
+  test("[T-069] is for the complete command, character by character", async () => {
+    const written = "echo  'a b' # said";
+    const kernel = await open([turn(written), DONE, turn(written, "echo 'a b' # said"), DONE]);
+    const session = await kernel.createSession({ mode: "ask" });
+    const first = await run(kernel, session, ["approve_tree"]);
+    const [asked] = first.of("approval_requested");
+    expect(asked?.request.evaluations.map(({ label }) => label)).toContain(written);
+    const second = await run(kernel, session, ["reject"]);
+    expect(second.finals.map(({ reason }) => reason)).toEqual([
+      "tree_grant_matched",
+      "user_rejected",
+    ]);
+  });
+
   test("[S-173] [T-016] is not offered for files, nor for what a plugin's process holds", async () => {
     const kernel = await open(
       [

@@ -1,6 +1,6 @@
 import { chmod, mkdir, readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Digest, RunSelection, SessionId } from "@cookie-agent/sdk/protocol";
+import type { ClientKey, Digest, RunSelection, SessionId } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { createLocalArtifactStore } from "../../../../kernel/src/artifact/local-artifact-store.ts";
 import type { SessionActor } from "../../../../kernel/src/session/session-actor.ts";
@@ -241,6 +241,26 @@ describe("putting children away", () => {
     await Promise.all(commands);
     expect([root, fresh, busy].map((actor) => actor.writable)).toEqual([true, true, true]);
     expect(busy.permissions()).toBeDefined();
+    await sessions.close();
+  });
+
+  test("[S-102] leaves alone what runs, and what has an input that waits", async () => {
+    const { sessions, store, rootId, actors } = await openChildren(1, { max: 0, idleMs: 0 });
+    const [running] = actors as [SessionActor];
+    const run = new RunScript();
+    const waits = { ...draft({ type: "user_input_admitted", input: "later" }), runId: null };
+    const drafts = [run.started(), run.input(), run.completed(), waits];
+    const waiting = await sessions.adopt(await publishChild(store, { rootId, drafts }));
+    await running.startRun({
+      clientRunId: createId() as unknown as ClientKey,
+      selection,
+      input: "say hello",
+      maxTurns: null,
+    });
+    expect([running, waiting].map(({ idleSinceMs }) => idleSinceMs)).toEqual([null, null]);
+    await expect.poll(() => running.idleSinceMs, { timeout: 20_000 }).not.toBeNull();
+    await sessions.tidy();
+    expect([running, waiting].map(({ writable }) => writable)).toEqual([false, true]);
     await sessions.close();
   });
 
