@@ -73,7 +73,16 @@ function changeFile(
   return withFileLock(join(root, "trust.lock"), async () => {
     const target = await realpath(path);
     const { mode } = await stat(target);
-    const edited = await edit(await readFile(target, "utf8"));
-    await durableReplace(target, Buffer.from(edited), { mode: mode & 0o777 });
+    const before = await readFile(target, "utf8");
+    const edited = await edit(before);
+    // An editor takes no lock (C-070).
+    const confirm = async () => {
+      if ((await readFile(target, "utf8")) === before) return;
+      throw new CookieError(
+        "changed_on_disk",
+        `${path} was changed meanwhile and is left as it is; try again`,
+      );
+    };
+    await durableReplace(target, Buffer.from(edited), { mode: mode & 0o777, confirm });
   });
 }

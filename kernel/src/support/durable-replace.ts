@@ -8,11 +8,12 @@ const TEMPORARY = /^\d+-[0-9a-f]{12}\.tmp$/;
  * Replaces a file so that after a crash it holds either the old or the new bytes (C-001):
  * exclusive sibling temporary, write, fsync, rename, fsync of the directory. On failure nothing remains.
  * The caller holds the lock of the file, so other temporaries of it are those of dead writers and go.
+ * @param options.confirm Called just before the rename; what it rejects with keeps the old file.
  */
 export async function durableReplace(
   path: string,
   bytes: Uint8Array,
-  options: { mode?: number } = {},
+  options: { mode?: number; confirm?: () => Promise<void> } = {},
 ): Promise<void> {
   await removeTemporaries(path);
   const temporary = `${path}.${process.pid}-${randomBytes(6).toString("hex")}.tmp`;
@@ -24,6 +25,7 @@ export async function durableReplace(
     } finally {
       await file.close();
     }
+    await options.confirm?.();
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });

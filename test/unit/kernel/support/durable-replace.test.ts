@@ -36,6 +36,20 @@ test("[C-001] a failure leaves the old file and no temporary", async () => {
   expect(await readdir(directory)).toEqual(["taken"]);
 });
 
+test("[C-070] what changed in between stays, and no temporary", async () => {
+  const directory = await makeDirectory();
+  const path = join(directory, "config.toml");
+  await writeFile(path, "theirs");
+  const confirm = async () => {
+    if ((await readFile(path, "utf8")) !== "mine") throw new Error("changed");
+  };
+  await expect(durableReplace(path, Buffer.from("new"), { confirm })).rejects.toThrow("changed");
+  expect([await readFile(path, "utf8"), await readdir(directory)]).toEqual([
+    "theirs",
+    ["config.toml"],
+  ]);
+});
+
 test("[C-001] the bytes are durable before the rename, the name after it", async () => {
   const directory = await makeDirectory();
   const path = join(directory, "state.json");
