@@ -30,11 +30,9 @@ export const checkLines: Check = {
       const room = MAX_FRAME_BYTES - ping.byteLength;
       return [ping.subarray(0, -1), " ".repeat(room), "}\n"];
     });
-    await answers(peer, "a last line that ended with its input", answerMs, (ping) => {
-      // Before the pipe is closed, it is written.
-      queueMicrotask(() => peer.closeInput());
-      return [ping];
-    });
+    const last = answers(peer, "a last line that ended with its input", answerMs, (ping) => [ping]);
+    peer.closeInput();
+    await last;
   },
 };
 
