@@ -79,7 +79,8 @@ describe("a disk that fails for a while", () => {
       if (failure === undefined) throw new Error(`no failure ${name}`);
       const stored = await storedSession();
       const step = EVERY_CHANGE ? 1 : 5;
-      for (const [index, spell] of [Number.POSITIVE_INFINITY, ...SPELLS].entries()) {
+      const spells = [Number.POSITIVE_INFINITY, ...(EVERY_CHANGE ? SPELLS : SPELLS.slice(0, 1))];
+      for (const [index, spell] of spells.entries()) {
         for (const place of ["opening", "recovery", "removal"] as const) {
           let at = index % step;
           while (await strikeStored(stored, { failure, place, at, spell })) at += step;
