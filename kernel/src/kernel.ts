@@ -70,9 +70,6 @@ export interface Kernel {
   close(): Promise<void>;
 }
 
-/** A configured host can name no other one (C-038). */
-const SERVED_HOST = "127.0.0.1";
-
 /** What crashed writers left behind is looked for once the start is over. */
 const SWEEP_DELAY_MS = 5000;
 
@@ -274,14 +271,6 @@ export async function openKernel(options: OpenKernelOptions): Promise<Kernel> {
     },
     async listen({ port = config.server.port } = {}) {
       if (endpoint !== null) throw new CookieError("engine", "the kernel listens already");
-      const { host } = config.server;
-      if (host !== SERVED_HOST) {
-        const advice = `only "${SERVED_HOST}" is served; use a tunnel to reach it from elsewhere`;
-        throw new CookieError(
-          "invalid_config",
-          `server.host is ${JSON.stringify(host)}: ${advice}`,
-        );
-      }
       const { openEndpoint } = await import("./daemon/endpoint.ts");
       endpoint = await openEndpoint({ port, onClient: (transport) => serve(transport, true) });
       if (closing === null) return endpoint;

@@ -86,7 +86,9 @@ const LOOPBACK = "127.0.0.1";
 
 /** There is no remote listener: remote use is a tunnel that ends on this machine (D-001). */
 function loopback(host: string): string | undefined {
-  return host === LOOPBACK ? undefined : `must be ${LOOPBACK}`;
+  return host === LOOPBACK
+    ? undefined
+    : `must be ${LOOPBACK} (from elsewhere use a tunnel that ends on this machine)`;
 }
 
 function decodeToolOutput(value: unknown, table: string): ToolOutputConfig {

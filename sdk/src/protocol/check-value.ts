@@ -53,9 +53,14 @@ function describe(issue: Issue, value: unknown): ValueProblem[] {
       describe({ ...inner, path: [...issue.path, ...inner.path] }, value),
     );
   }
-  if (expected === "") return [{ path, problem: issue.message }];
+  if (expected === "" || hasOwnWords(issue)) return [{ path, problem: issue.message }];
   const received = issue.code === "invalid_type" ? `, received ${kindOf(found)}` : "";
   return [{ path, problem: `expected ${expected}${received}` }];
+}
+
+/** The schema says itself what is wrong. */
+function hasOwnWords({ code, message }: Issue): boolean {
+  return code === "invalid_value" && !/^Invalid (?:input|option)/.test(message);
 }
 
 /** Of the forms that a value may have, the one that it comes nearest to; none when it has not even their kind. */

@@ -56,7 +56,9 @@ describe("the lines on stdout", () => {
     expect(await runCookie(project, ["daemon"])).toMatchObject({
       exitCode: 1,
       stdout: "",
-      stderr: expect.stringMatching(/server\.host is "0\.0\.0\.0": only "127\.0\.0\.1" is served/),
+      stderr: expect.stringMatching(
+        /config\.toml:2: server\.host: must be 127\.0\.0\.1 \(from elsewhere use a tunnel/,
+      ),
     });
     await project.writeState("config.toml", "[server]\nport = 0\n");
     const daemon = startCookie(project, ["daemon"]);

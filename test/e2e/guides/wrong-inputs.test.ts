@@ -44,7 +44,7 @@ describe("what a newcomer gets wrong is answered in one line that says what to d
       "a server for other machines",
       '[server]\nhost = "0.0.0.0"\n',
       {},
-      ":2: server.host: must be 127.0.0.1; fix it",
+      ":2: server.host: must be 127.0.0.1 (from elsewhere use a tunnel that ends on this machine); fix it",
     ],
     ["a misspelt table", "[provider]\n", {}, ":1: provider: unknown key; did you mean providers?"],
     [
