@@ -1,10 +1,10 @@
-import type { InternalAgentFailure, ModelTurn, Usage } from "@cookie-agent/sdk/protocol";
+import type { FinishReason, InternalAgentFailure, ModelTurn, Usage } from "@cookie-agent/sdk/protocol";
 import type { ModelRetryConfig } from "../config/config.ts";
 import type { BoundModel, ModelRequest } from "../model/bound-model.ts";
 import { ModelError } from "../model/model-error.ts";
 import { classifyFailure, mayRetry, retryDelayMs } from "../model/retry-policy.ts";
 import { sleep } from "../support/deadline.ts";
-import { safeText } from "../support/safe-text.ts";
+import { safeText, shown } from "../support/safe-text.ts";
 
 export interface Question {
   readonly model: BoundModel;
@@ -106,17 +106,22 @@ async function readTurn(question: Question, signal: AbortSignal): Promise<ModelT
 function judge(turn: ModelTurn, maxOutputBytes: number) {
   const failed = (failure: InternalAgentFailure) =>
     ({ kind: "failed", failure, isFinal: false }) as const;
+  if (REFUSED.has(turn.finish_reason)) return failed(DECLINED);
   const texts: string[] = [];
   for (const part of turn.content) {
     if (part.type === "text") texts.push(part.text);
     else if (part.type !== "reasoning") return failed(NOT_TEXT);
   }
   const text = texts.join("");
-  if (text.trim() === "") return failed(NO_TEXT);
+  if (shown(text).trim() === "") return failed(NO_TEXT);
   if (Buffer.byteLength(text) > maxOutputBytes) return failed(tooLarge(maxOutputBytes));
   return { kind: "answered", text, turn } as const;
 }
 
+/** What is said then is about the question, or a part of an answer that somebody cut out. */
+const REFUSED: ReadonlySet<FinishReason> = new Set(["refused", "content_filter"]);
+
+const DECLINED = fail("model_failure", "the model or its provider declined to answer");
 const NOT_TEXT = fail("invalid_non_text_output", "the answer holds something other than text");
 const NO_TEXT = fail("invalid_non_text_output", "the answer holds no text");
 

@@ -40,6 +40,8 @@ const KEPT_SHARE = 2;
 /** Where there is no trigger to come below. */
 const USUAL_SHARE = 0.7;
 
+const CUT_MARK = "\n\n[The summary was cut off here: its model had no room for more.]";
+
 /**
  * Puts a summary in the place of the conversation so far (S 10.4): plugins may object, the internal agent writes it, a
  * checkpoint records it if it makes the next request smaller, and files that were read come back as far as there is
@@ -72,7 +74,7 @@ export async function compactContext(
     return summary;
   }
 
-  const text = safeLines(summary.text, scene.run.compaction.maxSummaryBytes);
+  const text = summaryText(summary, scene.run.compaction.maxSummaryBytes);
   const cut = { end, recent: chooseRecent(scene, { fixed, end, text, before, limits }) };
   const after = estimator.tokensOf(fixed + bytesAfter(history, cut, text));
   if (after >= before) {
@@ -92,6 +94,12 @@ export async function compactContext(
   const opened = [...cameBack, ...openedPaths(messages, scene.run.toolSet)];
   await rehydrate(scene, { opened, kept, fixed, roomTokens: (limits.target - after) / 2 });
   return { kind: "compacted" };
+}
+
+/** One that was cut says so, lest what it does not come to passes for unimportant. */
+function summaryText({ text, isCut }: { text: string; isCut: boolean }, maxBytes: number): string {
+  if (!isCut || maxBytes <= CUT_MARK.length) return safeLines(text, maxBytes);
+  return safeLines(text, maxBytes - CUT_MARK.length) + CUT_MARK;
 }
 
 interface Limits {

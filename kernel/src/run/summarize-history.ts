@@ -12,6 +12,8 @@ export type Summary =
   | {
       readonly kind: "written";
       readonly text: string;
+      /** The model came to the end of its tokens. */
+      readonly isCut: boolean;
       readonly invocationId: InternalAgentInvocationId;
       readonly internalRunId: InternalAgentRunId;
     }
@@ -87,8 +89,9 @@ function ask(
 function summaryOf(outcome: Outcome): Summary {
   switch (outcome.kind) {
     case "completed": {
-      const { text, invocationId, internalRunId } = outcome;
-      return { kind: "written", text, invocationId, internalRunId };
+      const { text, turn, invocationId, internalRunId } = outcome;
+      const isCut = turn.finish_reason === "length";
+      return { kind: "written", text, isCut, invocationId, internalRunId };
     }
     case "failed":
       return { kind: "failed", reason: outcome.failure.message };

@@ -30,6 +30,16 @@ const NOTES = {
 const typesOf = (events: readonly StoredEvent[]) => events.map(({ payload }) => payload.type);
 const textOf = (request: Parameters<typeof messagesOf>[0] | undefined) =>
   JSON.stringify(request === undefined ? [] : messagesOf(request));
+/** An answer that the provider's filter ended. */
+function declined(text: string): Answer {
+  return {
+    events: [
+      { choices: [{ index: 0, delta: { role: "assistant", content: text } }] },
+      { choices: [{ index: 0, delta: {}, finish_reason: "content_filter" }] },
+      "data: [DONE]\n\n",
+    ],
+  };
+}
 const compaction = (keys: string) => `[context_compaction]\n${keys}\n`;
 
 describe("a request that a provider refuses as too long", () => {
@@ -92,6 +102,33 @@ describe("a request that a provider refuses as too long", () => {
     expect(payloadsOf(first.events, "context_checkpoint_committed")).toEqual([]);
     await kernel.run("And now?", { session: first.sessionId });
     expect(textOf(kernel.server.requests.at(-1))).toContain("one of many lines");
+  });
+
+  test.each<[string, Answer]>([
+    ["blank once it is cleaned", { text: "\u0000\u200b\u0007\n" }],
+    ["a refusal", declined("I cannot help with that.")],
+  ])("[S-221] [S-223] takes no summary that is %s", async (_, answer) => {
+    const kernel = await openTestKernel({
+      ...NOTES,
+      answers: [read("notes.txt"), TOO_LONG, answer, { text: "here" }],
+    });
+    const first = await kernel.run("Read my notes.");
+    expect(first.end).toMatchObject({
+      type: "run_failed",
+      error: { message: expect.stringMatching(/could not be summarized/) },
+    });
+    await kernel.run("And now?", { session: first.sessionId });
+    expect(textOf(kernel.server.requests.at(-1))).toContain("one of many lines");
+  });
+
+  test("[S-221] tells the model of a summary that ran into its limit", async () => {
+    const cut: Answer = { text: "They want notes", finish: "length" };
+    const kernel = await openTestKernel({
+      ...NOTES,
+      answers: [read("notes.txt"), TOO_LONG, cut, { text: "done" }],
+    });
+    await kernel.run("Read my notes.");
+    expect(textOf(kernel.server.requests.at(-1))).toMatch(/They want notes.{0,8}\[[^\]]*cut off/);
   });
 
   test("[S-138] is not one that the model had begun to answer", async () => {
