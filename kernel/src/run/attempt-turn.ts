@@ -45,7 +45,7 @@ export async function attemptTurn(context: RunContext, signal: AbortSignal): Pro
   for (;;) {
     if (!signal.aborted && context.watch.isDueBeforeRequest) await context.watch.compact(signal);
     if (signal.aborted) return { kind: "cancelled" };
-    const exceeded = context.budget?.check() ?? null;
+    const exceeded = context.budget?.check(context.log.held) ?? null;
     if (exceeded !== null) return { kind: "cancelled", reason: exceeded.reason };
     const result = await attemptOnce(context, signal);
     if (!("failure" in result)) return result;

@@ -14,14 +14,10 @@ export async function classifyCall(
   signal: AbortSignal,
   stop: (reason: CancelReason) => void,
 ): Promise<Classification> {
-  if (context.budget !== undefined) {
-    // What the turn of this call used counts once it is on record.
-    await context.log.beside.flush();
-    const exceeded = context.budget.check();
-    if (exceeded !== null) {
-      stop({ reason: exceeded.reason });
-      return "ask";
-    }
+  const exceeded = context.budget?.check(context.log.held) ?? null;
+  if (exceeded !== null) {
+    stop({ reason: exceeded.reason });
+    return "ask";
   }
   const { askApproval } = await import("../internal-agent/ask-approval.ts");
   const { latest } = context.view.userInputs;

@@ -12,6 +12,6 @@ export function internalAgentOwner({ run, position, log, budget }: RunContext): 
     sources: run.internalAgents,
     parentModels: run.chain.slice(position.index),
     retry: run.retry,
-    forbids: () => budget?.check()?.reason ?? null,
+    forbids: () => budget?.check(log.held)?.reason ?? null,
   };
 }

@@ -73,7 +73,7 @@ function ask(
       sources: run.internalAgents,
       parentModels: run.chain.slice(chainIndex),
       retry: run.retry,
-      forbids: () => budget?.check()?.reason ?? null,
+      forbids: () => budget?.check(log.held)?.reason ?? null,
     },
     {
       kind: "context_compaction",

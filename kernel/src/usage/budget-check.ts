@@ -1,3 +1,5 @@
+import type { EventDraft } from "../event/event-draft.ts";
+
 /** The cap of `[budget]` that was reached. */
 export type BudgetCap = "max_cost_usd" | "max_tokens" | "max_turns" | "max_wall";
 
@@ -9,6 +11,9 @@ export interface BudgetExceeded {
 
 /** To be asked before each request to a model, on behalf of a run or of an internal agent (S-261). */
 export interface BudgetCheck {
-  /** Null: the request may be sent. */
-  check(): BudgetExceeded | null;
+  /**
+   * Null: the request may be sent.
+   * @param held What whoever asks has used and not recorded yet (`RunLog.held`).
+   */
+  check(held: readonly EventDraft[]): BudgetExceeded | null;
 }

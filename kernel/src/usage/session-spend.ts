@@ -1,4 +1,4 @@
-import type { StoredEvent } from "@cookie-agent/sdk/protocol";
+import type { EventPayload, StoredEvent } from "@cookie-agent/sdk/protocol";
 import { ActiveTime } from "./active-time.ts";
 import { usageOf } from "./usage-event.ts";
 
@@ -37,11 +37,8 @@ export class SessionSpend {
         // Written when the session is opened again, maybe days after the run's last sign of life.
         this.endRun();
         break;
-      case "model_turn_committed":
-        this.turns += 1;
-        break;
       default:
-        this.#take(payload);
+        this.take(payload);
         break;
     }
     this.#lastEventMs = timeMs;
@@ -52,7 +49,9 @@ export class SessionSpend {
     this.#endRun(this.#lastEventMs);
   }
 
-  #take(payload: StoredEvent["payload"]): void {
+  /** Counts what does not depend on when it was recorded. */
+  take(payload: EventPayload): void {
+    if (payload.type === "model_turn_committed") this.turns += 1;
     const used = usageOf(payload);
     if (used === null) return;
     this.tokens += (used.usage.input_tokens ?? 0) + (used.usage.output_tokens ?? 0);

@@ -1,6 +1,7 @@
 import type { SessionId } from "@cookie-agent/sdk/protocol";
 import type { BudgetConfig } from "../config/config.ts";
 import { parseUsdAmount } from "../config/usd-amount.ts";
+import type { EventDraft } from "../event/event-draft.ts";
 import { ActiveTime } from "./active-time.ts";
 import type { BudgetCap, BudgetCheck, BudgetExceeded } from "./budget-check.ts";
 import { SessionSpend } from "./session-spend.ts";
@@ -43,13 +44,16 @@ export class TreeBudget implements BudgetCheck {
     return this.#sessions.has(sessionId);
   }
 
-  check(): BudgetExceeded | null {
+  check(held: readonly EventDraft[]): BudgetExceeded | null {
     const { maxTokens, maxTurns, maxWallMs } = this.#caps;
     const maxCost = this.#maxCostPicoUsd;
     let costPicoUsd = 0n;
     let tokens = 0;
     let turns = 0;
-    for (const spend of this.#sessions.values()) {
+    // Its price is told of when it is recorded.
+    const unrecorded = new SessionSpend(() => undefined);
+    for (const { payload } of held) unrecorded.take(payload);
+    for (const spend of [unrecorded, ...this.#sessions.values()]) {
       costPicoUsd += spend.costPicoUsd;
       tokens += spend.tokens;
       turns += spend.turns;

@@ -6,6 +6,7 @@ import {
 } from "@cookie-agent/sdk/protocol";
 import { describe, expect, test } from "vitest";
 import { addChildSession } from "../../support/child-session.ts";
+import { internalDocument } from "../../support/internal-agent.ts";
 import { providerToml } from "../../support/model-server.ts";
 import {
   ALLOW_ALL,
@@ -13,6 +14,7 @@ import {
   openTestKernel,
   type TestKernel,
 } from "../../support/open-test-kernel.ts";
+import { SECOND_MODEL } from "../../support/second-model.ts";
 import { findLogs } from "../../support/session-log.ts";
 
 const PRICES = `
@@ -80,6 +82,23 @@ describe("a budget that is reached ends the run before its next request", () => 
     const second = await later.run("go", { mode: "yolo" });
     expect(second.end).toMatchObject(cancelledBy("max_wall"));
     expect(later.server.requests.length - before).toBeLessThanOrEqual(1);
+  });
+
+  test.each([
+    ["of an unknown tool", { name: "nothing", arguments: {} }],
+    ["with unusable arguments", { name: "read", arguments: { filePath: 7 } }],
+    ["that a rule denies", { name: "write", arguments: { filePath: "x", content: "x" } }],
+  ])("[S-259] after calls %s, too", async (_, call) => {
+    const kernel = await openTestKernel({
+      config: "[budget]\nmax_turns = 2\n",
+      agents: {
+        primary: agentDocument({ ...ALLOW_ALL, write: { "*": "allow", x: "deny" } }),
+      },
+      answers: Array.from({ length: 20 }, () => ({ calls: [call], usage })),
+    });
+    const { end } = await kernel.run("go");
+    expect(end).toMatchObject(cancelledBy("max_turns"));
+    expect(kernel.server.requests).toHaveLength(2);
   });
 
   test("what fits exactly is not refused: a run that ends with its last allowed turn completes", async () => {
@@ -231,5 +250,22 @@ describe("internal agents", () => {
     const { payload } = await watch.event("session_title_committed");
     expect(payload.change).toEqual({ kind: "fallback_set", title: "go on" });
     expect(kernel.server.asides).toEqual([]);
+  });
+
+  test("[S-261] what one of their models used counts before the next one is asked", async () => {
+    const models = ["custom.test/scripted", "custom.test/second"];
+    const kernel = await openTestKernel({
+      agents: {
+        primary: agentDocument(ALLOW_ALL),
+        title: internalDocument({ models, prompt: "You name conversations between a user and us." }),
+      },
+      config: `[budget]\nmax_tokens = 200\n[session_title]\n${SECOND_MODEL}`,
+      answers: [done],
+    });
+    kernel.server.answerAsides("session_title", { text: " ", usage });
+    const { watch } = await kernel.run("go on");
+    const { payload } = await watch.event("session_title_committed");
+    expect(payload.change).toEqual({ kind: "fallback_set", title: "go on" });
+    expect(kernel.server.asides).toHaveLength(1);
   });
 });

@@ -33,9 +33,9 @@ describe("what is reached", () => {
     const [root, child] = [session(), session()];
     root.at(0, usageRecord({ input: 4, output: 1 }));
     child.at(0, usageRecord({ input: 4, output: null }));
-    expect(budget.check()).toBeNull();
+    expect(budget.check([])).toBeNull();
     child.at(0, usageRecord({ input: null, output: 1 }));
-    expect(budget.check()).toEqual({ cap: "max_tokens", reason: "budget_exceeded:max_tokens" });
+    expect(budget.check([])).toEqual({ cap: "max_tokens", reason: "budget_exceeded:max_tokens" });
   });
 
   test("cost is exact, and an unpriced request adds nothing and is told once", () => {
@@ -44,10 +44,10 @@ describe("what is reached", () => {
     root.at(0, usageRecord({ cost: 2 }));
     root.at(0, usageRecord({ cost: null, model: "custom.a/free" }));
     root.at(0, usageRecord({ cost: null, model: "custom.b/free" }));
-    expect(budget.check()).toBeNull();
+    expect(budget.check([])).toBeNull();
     expect(unpriced).toEqual(["custom.a/free"]);
     session().at(0, usageRecord({ cost: 1 }));
-    expect(budget.check()?.reason).toBe("budget_exceeded:max_cost_usd");
+    expect(budget.check([])?.reason).toBe("budget_exceeded:max_cost_usd");
   });
 
   test("without a cap on cost nobody is told of prices", () => {
@@ -62,9 +62,9 @@ describe("what is reached", () => {
     at(0, run.started().payload);
     at(0, run.turn().payload);
     at(0, usageRecord());
-    expect(budget.check()).toBeNull();
+    expect(budget.check([])).toBeNull();
     at(0, run.turn().payload);
-    expect(budget.check()?.reason).toBe("budget_exceeded:max_turns");
+    expect(budget.check([])?.reason).toBe("budget_exceeded:max_turns");
   });
 });
 
@@ -75,12 +75,12 @@ describe("time during which a run of the tree was active", () => {
     at(0, run.started().payload);
     at(600, run.completed().payload);
     clock.nowMs = 100_000;
-    expect(budget.check()).toBeNull();
+    expect(budget.check([])).toBeNull();
     at(100_000, run.started().payload);
     clock.nowMs = 100_399;
-    expect(budget.check()).toBeNull();
+    expect(budget.check([])).toBeNull();
     clock.nowMs = 100_400;
-    expect(budget.check()?.reason).toBe("budget_exceeded:max_wall");
+    expect(budget.check([])?.reason).toBe("budget_exceeded:max_wall");
   });
 
   test("of runs at the same time counts once", () => {
@@ -90,12 +90,12 @@ describe("time during which a run of the tree was active", () => {
     child.at(100, child.run.started().payload);
     child.at(700, child.run.completed().payload);
     clock.nowMs = 999;
-    expect(budget.check()).toBeNull();
+    expect(budget.check([])).toBeNull();
     root.at(999, root.run.completed().payload);
-    expect(budget.check()).toBeNull();
+    expect(budget.check([])).toBeNull();
     child.at(2000, child.run.started().payload);
     clock.nowMs = 2001;
-    expect(budget.check()?.reason).toBe("budget_exceeded:max_wall");
+    expect(budget.check([])?.reason).toBe("budget_exceeded:max_wall");
   });
 
   test("of a run that a crash cut off ends with its last event", () => {
@@ -106,10 +106,10 @@ describe("time during which a run of the tree was active", () => {
     at(999_000, run.interrupted().payload);
     at(999_000, run.started().payload);
     at(999_699, run.completed().payload);
-    expect(budget.check()).toBeNull();
+    expect(budget.check([])).toBeNull();
     at(2_000_000, run.started().payload);
     at(2_000_001, run.completed().payload);
-    expect(budget.check()?.reason).toBe("budget_exceeded:max_wall");
+    expect(budget.check([])?.reason).toBe("budget_exceeded:max_wall");
   });
 });
 
@@ -120,5 +120,5 @@ test("a session whose log is read again does not count twice", () => {
     const maker = new EventMaker(sessionId);
     budget.begin(sessionId).apply(maker.at(0, usageRecord({ input: 1, output: 1 })));
   }
-  expect(budget.check()).toBeNull();
+  expect(budget.check([])).toBeNull();
 });
