@@ -6,6 +6,7 @@ import {
   type TitleRequest,
 } from "@cookie-agent/sdk/protocol";
 import { canonicalJson } from "../support/canonical-json.ts";
+import { shown } from "../support/safe-text.ts";
 
 const Title = controlFreeText(1, 512);
 const FORK_MARK = " (fork)";
@@ -26,7 +27,7 @@ export function titleChange(
   if (asked.kind === "user_set" && !isTitle(asked.title)) {
     throw new CookieError(
       "invalid_title",
-      `a title has 1 to ${MAX_TITLE_BYTES} bytes, is not blank and has no control characters`,
+      `a title has at most ${MAX_TITLE_BYTES} bytes, something in it that is shown, and no control characters`,
       { data },
     );
   }
@@ -46,7 +47,7 @@ function toChange(change: TitleRequest, client_rename_id: string): TitleChange {
 }
 
 function isTitle(title: string): boolean {
-  return title.trim() !== "" && Title.safeParse(title).success;
+  return shown(title).trim() !== "" && Title.safeParse(title).success;
 }
 
 /** The title of a fork: that of its source with a mark, cut so that both fit (S-034). */

@@ -9,8 +9,8 @@ const throughSeq = { through_seq: z.int().min(1) };
 
 /** What a person makes of a title; after a `reset` the session names itself again (S-028). */
 export const TitleRequest = z.discriminatedUnion("type", [
-  /** Not blank, at most 512 bytes, no control characters; else `invalid_title`. */
-  z.strictObject({ type: z.literal("set"), title: z.string().max(4096) }),
+  /** Something of it shown, at most 512 bytes, no control characters; else `invalid_title`. */
+  z.strictObject({ type: z.literal("set"), title: z.string() }),
   z.strictObject({ type: z.literal("clear") }),
   z.strictObject({ type: z.literal("reset") }),
 ]);

@@ -384,6 +384,8 @@ describe("a rename", () => {
     [" \t ", "blank"],
     ["x".repeat(513), "too long"],
     ["é".repeat(257), "too long in bytes"],
+    ["x".repeat(10_000), "far too long"],
+    ["\u200b\u2060", "nothing that is shown"],
     ["a\nb", "two lines"],
     ["\u001b[31m", "an escape"],
   ])("[S-009] refuses %j, which is %s", async ([title]) => {
