@@ -1,4 +1,9 @@
-import type { FinishReason, InternalAgentFailure, ModelTurn, Usage } from "@cookie-agent/sdk/protocol";
+import type {
+  FinishReason,
+  InternalAgentFailure,
+  ModelTurn,
+  Usage,
+} from "@cookie-agent/sdk/protocol";
 import type { ModelRetryConfig } from "../config/config.ts";
 import type { BoundModel, ModelRequest } from "../model/bound-model.ts";
 import { ModelError } from "../model/model-error.ts";

@@ -257,7 +257,10 @@ describe("internal agents", () => {
     const kernel = await openTestKernel({
       agents: {
         primary: agentDocument(ALLOW_ALL),
-        title: internalDocument({ models, prompt: "You name conversations between a user and us." }),
+        title: internalDocument({
+          models,
+          prompt: "You name conversations between a user and us.",
+        }),
       },
       config: `[budget]\nmax_tokens = 200\n[session_title]\n${SECOND_MODEL}`,
       answers: [done],
