@@ -159,7 +159,7 @@ class Labels {
     const name = node.childForFieldName("name");
     const operands = [...node.childrenForFieldName("argument").filter(isNode), ...added];
     const words = (name ? [name, ...operands] : operands).map(readWord);
-    const { label, outer, script, resolved, open } = unwrapCommand(words);
+    const { label, outer, script, otherScripts, resolved, open } = unwrapCommand(words);
     const assignments = node.namedChildren
       .filter(isNode)
       .filter((child) => child.type === "variable_assignment")
@@ -192,6 +192,11 @@ class Labels {
       this.#open.push({ label: form, forms: [form], part: written });
     }
     if (script !== null) this.read(script, scriptDepth + 1);
+    for (const other of otherScripts) {
+      const found = new Labels(this.#parser);
+      found.read(other, scriptDepth + 1);
+      for (const form of [...found.#parts, ...found.#outer]) this.#outer.add(form);
+    }
   }
 }
 

@@ -9,6 +9,8 @@ export interface UnwrappedCommand {
   readonly outer: readonly string[];
   /** A literal that a shell will read as commands. */
   readonly script: string | null;
+  /** The same of what `find` runs; only a deny or an ask looks at them. */
+  readonly otherScripts: readonly string[];
   /** False when what will run cannot be known before it runs. */
   readonly resolved: boolean;
   /** Present when expansions or the input of `xargs` decide some arguments. */
@@ -140,6 +142,7 @@ const MAX_WRAPPERS = 32;
 /** Takes wrappers off until a command or a script is left (E-202); an option it does not know ends it unresolved. */
 export function unwrapCommand(words: readonly Word[]): UnwrappedCommand {
   const outer: string[] = [];
+  const otherScripts: string[] = [];
   let rest = words;
   let input: XargsInput | null = null;
   let isPlain = true;
@@ -149,6 +152,7 @@ export function unwrapCommand(words: readonly Word[]): UnwrappedCommand {
     label,
     outer: outer.filter((form) => form !== label),
     script,
+    otherScripts,
     resolved: resolved && isPlain,
     open:
       openForms.length === 0
@@ -192,7 +196,10 @@ export function unwrapCommand(words: readonly Word[]): UnwrappedCommand {
     }
     if (program === "find") {
       const executed = executedByFind(rest);
-      outer.push(...executed.flatMap(formsOf));
+      for (const inner of executed.map(unwrapCommand)) {
+        outer.push(...inner.outer, ...(inner.label === null ? [] : [inner.label]));
+        if (inner.script !== null) otherScripts.push(inner.script);
+      }
       const found = { replace: "{}" };
       openForms.push(...executed.flatMap((words) => formsOf(words.map(openIn(found)))));
     }

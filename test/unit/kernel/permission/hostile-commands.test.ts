@@ -119,6 +119,11 @@ describe("spellings of a denied command", () => {
     "coproc X { rm -rf t; }",
     "trap 'rm -rf t' EXIT",
     "find . -exec rm -rf t ;",
+    "find . -exec env A=1 rm -rf {} +",
+    "sudo find . -execdir sudo -u root /bin/rm -rf {} ;",
+    "find . -exec sh -c 'rm -rf t' ;",
+    "find . -exec bash -c 'true && nice rm -rf \"$1\"' _ {} \\;",
+    "find . -name x -exec true \\; -exec sh -c 'eval rm -rf t' \\;",
   ])("[S-265] %j is denied", async (command) => {
     expect(await effectOf(denied, command)).toBe("deny");
   });
