@@ -1,5 +1,4 @@
-import type { EventDraft } from "../event/event-draft.ts";
-
+import type { EventPayload } from "@cookie-agent/sdk/protocol";
 /** The cap of `[budget]` that was reached. */
 export type BudgetCap = "max_cost_usd" | "max_tokens" | "max_turns" | "max_wall";
 
@@ -9,11 +8,14 @@ export interface BudgetExceeded {
   readonly reason: `budget_exceeded:${BudgetCap}`;
 }
 
+/** What was used and is not recorded yet. */
+export type Unrecorded = readonly { readonly payload: EventPayload }[];
+
 /** To be asked before each request to a model, on behalf of a run or of an internal agent (S-261). */
 export interface BudgetCheck {
   /**
    * Null: the request may be sent.
-   * @param held What whoever asks has used and not recorded yet (`RunLog.held`).
+   * @param held Of whoever asks (`RunLog.held`).
    */
-  check(held: readonly EventDraft[]): BudgetExceeded | null;
+  check(held: Unrecorded): BudgetExceeded | null;
 }

@@ -1,9 +1,8 @@
 import type { SessionId } from "@cookie-agent/sdk/protocol";
 import type { BudgetConfig } from "../config/config.ts";
 import { parseUsdAmount } from "../config/usd-amount.ts";
-import type { EventDraft } from "../event/event-draft.ts";
 import { ActiveTime } from "./active-time.ts";
-import type { BudgetCap, BudgetCheck, BudgetExceeded } from "./budget-check.ts";
+import type { BudgetCap, BudgetCheck, BudgetExceeded, Unrecorded } from "./budget-check.ts";
 import { SessionSpend } from "./session-spend.ts";
 
 export interface TreeBudgetOptions {
@@ -44,7 +43,7 @@ export class TreeBudget implements BudgetCheck {
     return this.#sessions.has(sessionId);
   }
 
-  check(held: readonly EventDraft[]): BudgetExceeded | null {
+  check(held: Unrecorded): BudgetExceeded | null {
     const { maxTokens, maxTurns, maxWallMs } = this.#caps;
     const maxCost = this.#maxCostPicoUsd;
     let costPicoUsd = 0n;
