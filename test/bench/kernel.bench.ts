@@ -19,6 +19,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLocalArtifactStore } from "../../kernel/dist/artifact/local-artifact-store.js";
 import { PluginBus } from "../../kernel/dist/event/plugin-bus.js";
 import { PluginHost } from "../../kernel/dist/plugin/plugin-host.js";
+import { callOf, never, openHost } from "../unit/kernel/plugin/open-host.ts";
+import { shipped } from "../unit/kernel/plugin/shipped-fixtures.ts";
 import { BenchReport } from "./support/bench-report.ts";
 import { waitForCalm } from "./support/process-tree.ts";
 import { median } from "./support/statistics.ts";
@@ -28,6 +30,8 @@ const ROUNDS = 2000;
 const WARM_UP = 300;
 /** Calls that wait for one plugin at the same time (E-170). */
 const CROWD = 1000;
+
+const FLOOD_BYTES = 64 * 1024 * 1024;
 
 const require = createRequire(import.meta.url);
 const report = new BenchReport("kernel");
@@ -141,6 +145,29 @@ test("[E-170] G: a warm call to a plugin costs the kernel at most a millisecond"
     bare.close();
     await host.close();
   }
+});
+
+test("[E-103] G: a call that floods a shared pipe holds up no neighbour on it", async () => {
+  const { host } = await openHost({ firstParty: await shipped(["flood", "echo"]) });
+  const neighbour = () => host.call("echo", callOf("echo", { text: "ping" }), never());
+  await neighbour();
+  await waitForCalm(15_000);
+  let floods = true;
+  const flood = callOf("flood", { bytes: FLOOD_BYTES, heed_acks: true });
+  const flooding = host.call("flood", flood, never()).finally(() => {
+    floods = false;
+  });
+  const waitsMs: number[] = [];
+  while (floods) waitsMs.push(await timed(neighbour));
+  await flooding;
+  expect(flood.text().length).toBe(FLOOD_BYTES);
+  const longest = new Map([["cookie", [Math.max(...waitsMs)]]]);
+  const what = "longest call beside a flood of 64 MiB, ms";
+  const { ours } = report.add({ row: "G", what, digits: 1, values: longest, bar: 50 });
+  const usual = new Map([["cookie", [median(waitsMs)]]]);
+  report.add({ row: "G", what: "usual call beside it, ms", digits: 1, values: usual });
+  expect(waitsMs.length).toBeGreaterThan(10);
+  expect.soft(ours).toBeLessThanOrEqual(50);
 });
 
 test("[E-170] G: opening the kernel with all first-party plugins starts no process", async () => {
